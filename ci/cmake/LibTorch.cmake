@@ -1,0 +1,40 @@
+# firedrill::torch: the C++ part of LibTorch, from the first of
+#   1. CMAKE_PREFIX_PATH (a LibTorch of the user's own; its folder has lib/ and include/),
+#   2. .deps/torch (ci/setup puts it there),
+#   3. a Python that has torch.
+# LibTorch's own TorchConfig.cmake is not used: of a wheel built for CUDA it demands a CUDA toolkit, which a machine
+# without a GPU does not need.
+set(candidates "")
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+  list(APPEND candidates ${prefix} ${prefix}/torch)
+endforeach()
+list(APPEND candidates ${CMAKE_SOURCE_DIR}/.deps/torch)
+foreach(candidate IN LISTS candidates)
+  if(NOT TORCH_ROOT AND EXISTS ${candidate}/lib/libtorch_cpu.so AND EXISTS ${candidate}/include/ATen/ATen.h)
+    set(TORCH_ROOT ${candidate})
+  endif()
+endforeach()
+if(NOT TORCH_ROOT)
+  find_program(PYTHON3 python3)
+  if(PYTHON3)
+    execute_process(COMMAND ${PYTHON3} -c
+      "import importlib.util, pathlib; s = importlib.util.find_spec('torch'); print(pathlib.Path(s.origin).parent if s else '')"
+      OUTPUT_VARIABLE TORCH_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+endif()
+if(NOT TORCH_ROOT OR NOT EXISTS ${TORCH_ROOT}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "LibTorch was not found. Run ci/setup, or give -DCMAKE_PREFIX_PATH=/path/to/libtorch.")
+endif()
+message(STATUS "LibTorch: ${TORCH_ROOT}")
+add_library(firedrill_torch INTERFACE)
+add_library(firedrill::torch ALIAS firedrill_torch)
+target_include_directories(firedrill_torch SYSTEM INTERFACE ${TORCH_ROOT}/include
+                           ${TORCH_ROOT}/include/torch/csrc/api/include)
+target_link_libraries(firedrill_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
+target_compile_definitions(firedrill_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
+target_link_options(firedrill_torch INTERFACE -Wl,-rpath,${TORCH_ROOT}/lib -Wl,--disable-new-dtags)
+
+# One precompiled header for all that see tensors: torch/torch.h costs 20 s a file without it.
+add_library(firedrill_torch_pch OBJECT ${CMAKE_SOURCE_DIR}/ci/cmake/torch_pch.cpp)
+target_link_libraries(firedrill_torch_pch PUBLIC firedrill_torch firedrill_flags)
+target_precompile_headers(firedrill_torch_pch PRIVATE <torch/torch.h>)

@@ -1,0 +1,26 @@
+# Language level, warnings, determinism flags, ccache, sanitizers. Every target of ours links firedrill_flags.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(FIREDRILL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+endif()
+
+add_library(firedrill_flags INTERFACE)
+target_include_directories(firedrill_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# -ffp-contract=off: a fused multiply-add rounds once where two operations round twice, and not every CPU has it.
+target_compile_options(firedrill_flags INTERFACE -ffp-contract=off -fno-fast-math -Wall -Wextra -Wpedantic -Werror
+                       -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
+if(FIREDRILL_SANITIZE)
+  target_compile_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE})
+endif()

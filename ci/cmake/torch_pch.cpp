@@ -1,0 +1,1 @@
+// Carries the precompiled LibTorch header; has no code of its own.

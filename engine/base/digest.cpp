@@ -1,0 +1,53 @@
+#include "engine/base/digest.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace firedrill {
+namespace {
+
+Digest hash(const void* data, std::size_t size) {
+  const XXH128_hash_t value = XXH3_128bits(data, size);
+  return Digest{.high = value.high64, .low = value.low64};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+
+std::optional<Digest> Digest::from_hex(std::string_view text) {
+  if (text.size() != 32) return std::nullopt;
+  std::array<std::uint64_t, 2> halves{};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int digit = hex_digit(text[i]);
+    if (digit < 0) return std::nullopt;
+    halves[i / 16] = halves[i / 16] << 4 | static_cast<std::uint64_t>(digit);
+  }
+  return Digest{.high = halves[0], .low = halves[1]};
+}
+
+Digest digest_of(std::span<const std::byte> bytes) { return hash(bytes.data(), bytes.size()); }
+Digest digest_of(std::string_view text) { return hash(text.data(), text.size()); }
+Digest digest_of(std::span<const std::uint64_t> words) { return hash(words.data(), words.size_bytes()); }
+
+DigestBuilder& DigestBuilder::add(std::uint64_t word) {
+  if (used_ == capacity) {
+    const Digest folded = finish();
+    words_[0] = folded.high;
+    words_[1] = folded.low;
+    used_ = 2;
+  }
+  words_[used_++] = word;
+  return *this;
+}
+
+Digest DigestBuilder::finish() const { return digest_of(std::span(words_.data(), used_)); }
+
+}  // namespace firedrill

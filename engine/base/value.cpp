@@ -1,0 +1,205 @@
+#include "engine/base/value.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+namespace firedrill {
+namespace {
+
+constexpr std::size_t alignment = 64;
+constexpr std::size_t header_size = (sizeof(detail::ValueRep) + alignment - 1) / alignment * alignment;
+
+detail::ValueRep* allocate(DType dtype, const Shape& shape, std::size_t data_size) {
+  void* memory = ::operator new (header_size + data_size, std::align_val_t{alignment});
+  auto* rep = new (memory) detail::ValueRep;
+  rep->dtype = dtype;
+  rep->shape = shape;
+  rep->size = data_size;
+  rep->data = static_cast<std::byte*>(memory) + header_size;
+  return rep;
+}
+
+std::uint64_t type_word(DType dtype, const Shape& shape) {
+  std::uint64_t word = static_cast<std::uint64_t>(dtype) << 3 | shape.rank();
+  for (const std::int64_t size : shape.sizes()) word = word * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(size);
+  return word;
+}
+
+}  // namespace
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::u8: return 1;
+    case DType::i32: return 4;
+    case DType::i64: return 8;
+    case DType::f32: return 4;
+    case DType::bf16: return 2;
+    case DType::f16: return 2;
+    case DType::pack: return 0;
+  }
+  return 0;
+}
+
+std::string_view to_string(DType dtype) {
+  switch (dtype) {
+    case DType::u8: return "u8";
+    case DType::i32: return "i32";
+    case DType::i64: return "i64";
+    case DType::f32: return "f32";
+    case DType::bf16: return "bf16";
+    case DType::f16: return "f16";
+    case DType::pack: return "pack";
+  }
+  return "?";
+}
+
+Shape::Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> sizes) : rank_(static_cast<std::uint8_t>(sizes.size())) {
+  FD_CHECK(sizes.size() <= sizes_.size(), "a shape has at most {} dimensions, not {}", sizes_.size(), sizes.size());
+  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+}
+
+std::int64_t Shape::count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t size : sizes()) count *= size;
+  return count;
+}
+
+void detail::destroy(ValueRep* rep) {
+  if (rep->dtype == DType::pack) {
+    auto* parts = reinterpret_cast<Value*>(const_cast<std::byte*>(rep->data));
+    std::destroy_n(parts, rep->size);
+  }
+  ValueRep* parent = rep->parent;
+  rep->~ValueRep();
+  ::operator delete (static_cast<void*>(rep), std::align_val_t{alignment});
+  if (parent && parent->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(parent);
+}
+
+Value Value::copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
+  MutableValue copy(dtype, shape);
+  FD_CHECK(copy.bytes().size() == bytes.size(), "{} bytes given for a value of {}", bytes.size(), copy.bytes().size());
+  if (!bytes.empty()) std::memcpy(copy.bytes().data(), bytes.data(), bytes.size());
+  return std::move(copy).freeze();
+}
+
+Value Value::copy_of(std::string_view text) {
+  return copy_of(DType::u8, Shape{static_cast<std::int64_t>(text.size())}, std::as_bytes(std::span(text)));
+}
+
+Value Value::copy_of(std::span<const std::int64_t> words) {
+  return copy_of(DType::i64, Shape{static_cast<std::int64_t>(words.size())}, std::as_bytes(words));
+}
+
+Value Value::copy_of(std::span<const float> numbers) {
+  return copy_of(DType::f32, Shape{static_cast<std::int64_t>(numbers.size())}, std::as_bytes(numbers));
+}
+
+Value Value::pack(std::span<const Value> parts) {
+  detail::ValueRep* rep = allocate(DType::pack, Shape{static_cast<std::int64_t>(parts.size())}, parts.size_bytes());
+  rep->size = parts.size();
+  std::uninitialized_copy(parts.begin(), parts.end(), reinterpret_cast<Value*>(const_cast<std::byte*>(rep->data)));
+  return Value(rep);
+}
+
+std::size_t Value::bytes_total() const {
+  if (!is_pack()) return size();
+  std::size_t total = 0;
+  for (const Value& part : parts()) total += part.bytes_total();
+  return total;
+}
+
+Digest Value::digest_recomputed() const {
+  if (!is_pack()) return digest_of(bytes());
+  DigestBuilder builder;
+  for (const Value& part : parts()) {
+    if (!part) {
+      builder.add(std::uint64_t{0});
+      continue;
+    }
+    builder.add(type_word(part.dtype(), part.shape())).add(part.digest_recomputed());
+  }
+  return builder.finish();
+}
+
+Digest Value::compute_digest() const {
+  Digest digest;
+  if (is_pack()) {
+    DigestBuilder builder;
+    for (const Value& part : parts()) {
+      if (!part) {
+        builder.add(std::uint64_t{0});
+        continue;
+      }
+      builder.add(type_word(part.dtype(), part.shape())).add(part.digest());
+    }
+    digest = builder.finish();
+  } else {
+    digest = digest_of(bytes());
+  }
+  rep_->digest = digest;
+  rep_->digest_known.store(true, std::memory_order_release);
+  return digest;
+}
+
+Digest Value::key() const {
+  const Digest content = digest();
+  return Digest{.high = content.high ^ type_word(dtype(), shape()) * 0xD6E8FEB86659FD93ULL, .low = content.low};
+}
+
+bool Value::same_as(const Value& other) const {
+  if (rep_ == other.rep_) return true;
+  if (!rep_ || !other.rep_ || dtype() != other.dtype() || shape() != other.shape()) return false;
+  if (is_pack()) {
+    return std::equal(parts().begin(), parts().end(), other.parts().begin(), other.parts().end(),
+                      [](const Value& a, const Value& b) { return a.same_as(b); });
+  }
+  return size() == other.size() && (size() == 0 || std::memcmp(bytes().data(), other.bytes().data(), size()) == 0);
+}
+
+Value Value::slice(std::int64_t offset, std::int64_t count) const {
+  FD_CHECK(offset >= 0 && count >= 0 && offset + count <= this->count(), "slice [{}, {}) of {} elements", offset,
+           offset + count, this->count());
+  const std::size_t width = size_of(dtype());
+  detail::ValueRep* rep = allocate(dtype(), Shape{count}, 0);
+  rep->data = bytes().data() + static_cast<std::size_t>(offset) * width;
+  rep->size = static_cast<std::size_t>(count) * width;
+  rep->parent = rep_->parent ? rep_->parent : rep_;
+  rep->parent->references.fetch_add(1, std::memory_order_relaxed);
+  return Value(rep);
+}
+
+Value Value::reinterpret(DType dtype, const Shape& shape) const {
+  FD_CHECK(static_cast<std::size_t>(shape.count()) * size_of(dtype) == size(),
+           "{} elements of {} need other than {} bytes", shape.count(), to_string(dtype), size());
+  if (dtype == this->dtype() && shape == this->shape()) return *this;
+  detail::ValueRep* rep = allocate(dtype, shape, 0);
+  rep->data = bytes().data();
+  rep->size = size();
+  rep->parent = rep_->parent ? rep_->parent : rep_;
+  rep->parent->references.fetch_add(1, std::memory_order_relaxed);
+  if (digest_known()) {
+    rep->digest = digest();
+    rep->digest_known.store(true, std::memory_order_release);
+  }
+  return Value(rep);
+}
+
+bool Value::unique() const { return rep_ && !rep_->parent && rep_->references.load(std::memory_order_acquire) == 1; }
+
+MutableValue::MutableValue(DType dtype, const Shape& shape)
+    : value_(allocate(dtype, shape, static_cast<std::size_t>(shape.count()) * size_of(dtype))) {}
+
+MutableValue::MutableValue(Value value) {
+  FD_CHECK(value && !value.is_pack(), "only a buffer can be updated in place");
+  if (value.unique()) {
+    value.rep_->digest_known.store(false, std::memory_order_release);
+    value_ = std::move(value);
+  } else {
+    value_ = Value::copy_of(value.dtype(), value.shape(), value.bytes());
+  }
+}
+
+}  // namespace firedrill

@@ -1,0 +1,171 @@
+// Value: what crosses a segment, an exchange or the disk. An immutable shared buffer with element type, shape and a
+// digest that is computed once, when first asked for. One intrusive pointer to one allocation: header, then data.
+//
+// Values travel by reference: a send, a shard write or a snapshot in the sim world copies nothing. A Pack is a Value
+// made of Values; its digest is the hash of theirs, so any composition can be looked up at once.
+//
+// Threads: the count is atomic; the digest may be computed by two threads at once, with the same result.
+// Errors: wrong use (a shape that does not match, data() of a pack) fails a check.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/digest.h"
+
+namespace firedrill {
+
+enum class DType : std::uint8_t { u8, i32, i64, f32, bf16, f16, pack };
+
+std::size_t size_of(DType dtype);  // bytes per element; 0 for a pack
+std::string_view to_string(DType dtype);
+
+// Up to four dimensions; a scalar has none.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes);
+
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t i) const { return sizes_[i]; }
+  std::span<const std::int64_t> sizes() const { return {sizes_.data(), rank_}; }
+  std::int64_t count() const;
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<std::int64_t, 4> sizes_{};
+  std::uint8_t rank_ = 0;
+};
+
+class Value;
+
+namespace detail {
+
+struct ValueRep {
+  std::atomic<std::uint32_t> references{1};
+  DType dtype = DType::u8;
+  std::atomic<bool> digest_known{false};
+  Shape shape;
+  std::size_t size = 0;             // bytes of data; for a pack the number of parts
+  const std::byte* data = nullptr;  // behind the header, or inside `parent`
+  ValueRep* parent = nullptr;       // a slice keeps its parent alive
+  Digest digest;
+};
+
+void destroy(ValueRep* rep);
+
+}  // namespace detail
+
+class Value {
+ public:
+  Value() = default;
+  Value(const Value& other) noexcept : rep_(other.rep_) {
+    if (rep_) rep_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Value(Value&& other) noexcept : rep_(std::exchange(other.rep_, nullptr)) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(rep_, other.rep_);
+    return *this;
+  }
+  ~Value() {
+    if (rep_ && rep_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) detail::destroy(rep_);
+  }
+
+  // Copies the bytes. shape.count() * size_of(dtype) must equal bytes.size().
+  static Value copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes);
+  static Value copy_of(std::string_view text);                // u8, one dimension
+  static Value copy_of(std::span<const std::int64_t> words);  // i64, one dimension
+  static Value copy_of(std::span<const float> numbers);       // f32, one dimension
+  static Value pack(std::span<const Value> parts);
+  static Value pack(std::initializer_list<Value> parts) { return pack(std::span(parts.begin(), parts.size())); }
+
+  explicit operator bool() const { return rep_ != nullptr; }
+  DType dtype() const { return rep_->dtype; }
+  const Shape& shape() const { return rep_->shape; }
+  std::int64_t count() const { return rep_->shape.count(); }
+  bool is_pack() const { return rep_->dtype == DType::pack; }
+
+  std::span<const std::byte> bytes() const {
+    FD_CHECK(!is_pack(), "a pack has parts, not bytes");
+    return {rep_->data, rep_->size};
+  }
+  std::size_t size() const { return bytes().size(); }  // in bytes
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes().data()), size()}; }
+  template <class T>
+  std::span<const T> as() const {
+    FD_CHECK(size_of(dtype()) == sizeof(T), "asked for elements of {} bytes of a value of {}", sizeof(T),
+             to_string(dtype()));
+    return {reinterpret_cast<const T*>(rep_->data), rep_->size / sizeof(T)};
+  }
+
+  std::span<const Value> parts() const {
+    FD_CHECK(is_pack(), "only a pack has parts");
+    return {reinterpret_cast<const Value*>(rep_->data), rep_->size};
+  }
+  const Value& operator[](std::size_t i) const {
+    FD_CHECK(i < parts().size(), "part {} of a pack of {}", i, parts().size());
+    return parts()[i];
+  }
+
+  // All bytes in memory, a pack's parts included (a part held twice counts twice).
+  std::size_t bytes_total() const;
+
+  // XXH3-128 of the bytes alone; of a pack, of the keys of its parts.
+  Digest digest() const { return rep_->digest_known.load(std::memory_order_acquire) ? rep_->digest : compute_digest(); }
+  bool digest_known() const { return rep_->digest_known.load(std::memory_order_acquire); }
+  // Hashes the bytes now, whatever is known. For checks.
+  Digest digest_recomputed() const;
+  // Digest and type and shape as one: equal keys mean interchangeable as an input.
+  Digest key() const;
+  // Same type, shape and bytes.
+  bool same_as(const Value& other) const;
+
+  // `count` elements from `offset`, one dimension, sharing the buffer. Its digest is not known yet.
+  Value slice(std::int64_t offset, std::int64_t count) const;
+  // The same bytes as u8 in one dimension, or with another type and shape of the same size, sharing the buffer. The
+  // digest, which is of the bytes, stays.
+  Value as_bytes() const { return reinterpret(DType::u8, Shape{static_cast<std::int64_t>(size())}); }
+  Value reinterpret(DType dtype, const Shape& shape) const;
+
+  // Nobody else holds the buffer: an in-place update may consume it (see MutableValue).
+  bool unique() const;
+  const void* identity() const { return rep_; }
+
+ private:
+  friend class MutableValue;
+  explicit Value(detail::ValueRep* rep) : rep_(rep) {}
+  Digest compute_digest() const;
+
+  detail::ValueRep* rep_ = nullptr;
+};
+
+// A buffer that only its maker can see, until it is frozen into a Value.
+class MutableValue {
+ public:
+  MutableValue(DType dtype, const Shape& shape);  // contents undefined, aligned to 64 bytes
+  // Takes over the buffer of a Value that nobody else holds (contents kept), else copies it.
+  explicit MutableValue(Value value);
+
+  std::span<std::byte> bytes() { return {const_cast<std::byte*>(value_.rep_->data), value_.rep_->size}; }
+  template <class T>
+  std::span<T> as() {
+    return {reinterpret_cast<T*>(bytes().data()), bytes().size() / sizeof(T)};
+  }
+  const Shape& shape() const { return value_.shape(); }
+  Value freeze() && { return std::move(value_); }
+
+ private:
+  Value value_;
+};
+
+}  // namespace firedrill

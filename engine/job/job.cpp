@@ -1,0 +1,134 @@
+#include "engine/job/job.h"
+
+#include <fmt/format.h>
+
+namespace firedrill {
+namespace {
+
+std::string_view to_string(LastBatch policy) {
+  switch (policy) {
+    case LastBatch::drop: return "drop";
+    case LastBatch::pad: return "pad";
+    case LastBatch::keep: return "keep";
+  }
+  return "?";
+}
+
+// Collects mistakes: `require(condition, "text", values...)`.
+class Mistakes {
+ public:
+  template <class... Args>
+  void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
+    if (!condition) found_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  std::vector<std::string> take() { return std::move(found_); }
+
+ private:
+  std::vector<std::string> found_;
+};
+
+void check_model(const ModelSpec& model, Mistakes& mistakes) {
+  mistakes.require(model.layers >= 1 && model.layers <= 1024, "model.layers is {}: give 1 to 1024", model.layers);
+  mistakes.require(model.width >= 1 && model.width <= 65536, "model.width is {}: give 1 to 65536", model.width);
+  mistakes.require(model.heads >= 1 && model.width % std::max(model.heads, 1) == 0,
+                   "model.heads is {} and does not divide model.width {}: choose a divisor", model.heads, model.width);
+  mistakes.require(model.hidden >= 0, "model.hidden is {}: give a positive number, or leave it out", model.hidden);
+  mistakes.require(model.sequence >= 1 && model.sequence <= 1 << 20, "model.sequence is {}: give 1 to 1048576",
+                   model.sequence);
+  mistakes.require(model.vocabulary == 256, "model.vocabulary is {}: only bytes (256) is supported", model.vocabulary);
+  mistakes.require(model.dropout >= 0.0 && model.dropout < 1.0, "model.dropout is {}: give a number in [0, 1)",
+                   model.dropout);
+}
+
+void check_training(const Job& job, Mistakes& mistakes) {
+  const OptimizerSpec& o = job.optimizer;
+  mistakes.require(o.lr > 0.0 && o.lr <= 10.0, "optimizer.lr is {}: give a number in (0, 10]", o.lr);
+  mistakes.require(o.warmup_steps >= 0, "optimizer.warmup_steps is {}: give 0 or more", o.warmup_steps);
+  mistakes.require(o.weight_decay >= 0.0, "optimizer.weight_decay is {}: give 0 or more", o.weight_decay);
+  mistakes.require(o.clip >= 0.0, "optimizer.clip is {}: give 0 (off) or more", o.clip);
+  mistakes.require(o.beta1 >= 0.0 && o.beta1 < 1.0, "optimizer.beta1 is {}: give a number in [0, 1)", o.beta1);
+  mistakes.require(o.beta2 >= 0.0 && o.beta2 < 1.0, "optimizer.beta2 is {}: give a number in [0, 1)", o.beta2);
+  mistakes.require(o.epsilon > 0.0, "optimizer.epsilon is {}: give a positive number", o.epsilon);
+  mistakes.require(o.lr_min_ratio >= 0.0 && o.lr_min_ratio <= 1.0,
+                   "optimizer.lr_min_ratio is {}: give a number in [0, 1]", o.lr_min_ratio);
+  const ScalerSpec& s = job.precision.scaler;
+  mistakes.require(s.initial_scale > 0.0, "precision.scaler.initial_scale is {}: give a positive number",
+                   s.initial_scale);
+  mistakes.require(s.growth > 1.0, "precision.scaler.growth is {}: give a number above 1", s.growth);
+  mistakes.require(s.backoff > 0.0 && s.backoff < 1.0, "precision.scaler.backoff is {}: give a number in (0, 1)",
+                   s.backoff);
+  mistakes.require(s.growth_interval >= 1, "precision.scaler.growth_interval is {}: give 1 or more", s.growth_interval);
+  mistakes.require(job.batch.lane_micro_batch >= 1, "batch.lane_micro_batch is {}: give 1 or more",
+                   job.batch.lane_micro_batch);
+  mistakes.require(job.batch.accumulation >= 1, "batch.accumulation is {}: give 1 or more", job.batch.accumulation);
+  mistakes.require(job.data.held_out >= 0.0 && job.data.held_out <= 0.5,
+                   "data.held_out is {}: give a share in [0, 0.5]", job.data.held_out);
+}
+
+}  // namespace
+
+std::vector<JobField> bit_fields(const Job& job) {
+  std::vector<JobField> fields;
+  const auto add = [&fields](std::string name, const auto& value) {
+    fields.push_back({.name = std::move(name), .value = fmt::format("{}", value)});
+  };
+  add("model.layers", job.model.layers);
+  add("model.width", job.model.width);
+  add("model.heads", job.model.heads);
+  add("model.hidden", job.model.hidden_size());
+  add("model.sequence", job.model.sequence);
+  add("model.vocabulary", job.model.vocabulary);
+  add("model.dropout", job.model.dropout);
+  add("lanes.dp", job.lanes.dp);
+  add("lanes.tp", job.lanes.tp);
+  add("lanes.cp", job.lanes.cp);
+  add("data.shuffle", job.data.shuffle);
+  add("data.last_batch", to_string(job.data.last_batch));
+  add("data.held_out", job.data.held_out);
+  add("batch.lane_micro_batch", job.batch.lane_micro_batch);
+  add("batch.accumulation", job.batch.accumulation);
+  add("optimizer.lr", job.optimizer.lr);
+  add("optimizer.warmup_steps", job.optimizer.warmup_steps);
+  add("optimizer.decay", job.optimizer.decay == Decay::cosine ? "cosine" : "constant");
+  add("optimizer.lr_min_ratio", job.optimizer.lr_min_ratio);
+  add("optimizer.weight_decay", job.optimizer.weight_decay);
+  add("optimizer.beta1", job.optimizer.beta1);
+  add("optimizer.beta2", job.optimizer.beta2);
+  add("optimizer.epsilon", job.optimizer.epsilon);
+  add("optimizer.clip", job.optimizer.clip);
+  add("precision.parameters", "fp32");
+  add("precision.scaler.dynamic", job.precision.scaler.dynamic);
+  add("precision.scaler.initial_scale", job.precision.scaler.initial_scale);
+  add("precision.scaler.growth", job.precision.scaler.growth);
+  add("precision.scaler.backoff", job.precision.scaler.backoff);
+  add("precision.scaler.growth_interval", job.precision.scaler.growth_interval);
+  add("numerics", job.numerics == Numerics::pinned ? "pinned" : "native");
+  add("steps", job.steps);
+  add("seed", job.seed);
+  return fields;
+}
+
+Digest digest_of_job(const Job& job) {
+  std::string text;
+  for (const JobField& field : bit_fields(job)) text += fmt::format("{}={}\n", field.name, field.value);
+  return digest_of(text);
+}
+
+std::vector<std::string> mistakes_in(const Job& job) {
+  Mistakes mistakes;
+  check_model(job.model, mistakes);
+  check_training(job, mistakes);
+  mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
+  mistakes.require(job.lanes.tp == 1, "lanes.tp is {}: only 1 is supported yet", job.lanes.tp);
+  mistakes.require(job.lanes.cp == 1, "lanes.cp is {}: only 1 is supported yet", job.lanes.cp);
+  mistakes.require(job.steps >= 1, "steps is {}: give 1 or more", job.steps);
+  mistakes.require(job.checkpoint.every >= 0, "checkpoint.every is {}: give 0 (at the end only) or more",
+                   job.checkpoint.every);
+  mistakes.require(job.checkpoint.keep_validated >= 1, "checkpoint.keep_validated is {}: give 1 or more",
+                   job.checkpoint.keep_validated);
+  mistakes.require(job.cluster.ranks_per_node >= 1, "cluster.ranks_per_node is {}: give 1 or more",
+                   job.cluster.ranks_per_node);
+  return mistakes.take();
+}
+
+}  // namespace firedrill

@@ -1,0 +1,153 @@
+// Job: what is trained. Everything here may change bits, but for `cluster`, `checkpoint` and the name. A job is read
+// from one YAML file (harness/scenario) and is then a plain value.
+//
+// Global batch = lane_micro_batch x accumulation x dp lanes, however lanes lie on ranks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/digest.h"
+#include "engine/base/result.h"
+
+namespace firedrill {
+
+struct ModelSpec {
+  int layers = 1;
+  int width = 16;  // model dimension; a multiple of heads
+  int heads = 2;
+  int hidden = 0;        // MLP dimension; 0: 8/3 of the width, rounded up to a multiple of 8
+  int sequence = 16;     // tokens per sample
+  int vocabulary = 256;  // bytes
+  double dropout = 0.0;  // in [0, 1)
+
+  int hidden_size() const { return hidden > 0 ? hidden : (8 * width / 3 + 7) / 8 * 8; }
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct Lanes {
+  int dp = 1;
+  int tp = 1;
+  int cp = 1;
+  bool operator==(const Lanes&) const = default;
+};
+
+// What becomes of the samples that do not fill the last global batch of an epoch.
+enum class LastBatch : std::uint8_t {
+  drop,  // they are left out
+  pad,   // the batch is filled with the first samples of the same epoch's order
+  keep,  // the batch is smaller: empty rows count for nothing
+};
+
+struct DataSpec {
+  std::string corpus = "/usr/share/common-licenses/GPL-3";  // a file, or a directory read in name order
+  bool shuffle = true;
+  LastBatch last_batch = LastBatch::keep;
+  double held_out = 0.0;  // share of the corpus' end kept for evaluation, in [0, 0.5]
+  bool operator==(const DataSpec&) const = default;
+};
+
+struct BatchSpec {
+  int lane_micro_batch = 2;
+  int accumulation = 1;
+  bool operator==(const BatchSpec&) const = default;
+};
+
+enum class Decay : std::uint8_t { constant, cosine };
+
+struct OptimizerSpec {
+  double lr = 0.003;
+  int warmup_steps = 0;
+  Decay decay = Decay::constant;
+  double lr_min_ratio = 0.1;  // cosine ends at lr * this
+  double weight_decay = 0.0;  // decoupled; on matrices only, not on norms and biases
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double clip = 0.0;  // global gradient norm; 0 is off
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+enum class Precision : std::uint8_t { fp32 };
+
+struct ScalerSpec {
+  bool dynamic = false;
+  double initial_scale = 65536.0;  // powers of two keep scaling exact
+  double growth = 2.0;
+  double backoff = 0.5;
+  int growth_interval = 2000;  // steps without overflow before the scale grows
+  bool operator==(const ScalerSpec&) const = default;
+};
+
+struct PrecisionSpec {
+  Precision parameters = Precision::fp32;
+  ScalerSpec scaler;
+  bool operator==(const PrecisionSpec&) const = default;
+};
+
+enum class OnError : std::uint8_t { stop, continue_training };
+
+struct CheckpointSpec {
+  int every = 0;  // steps; 0 only at the end
+  int keep_validated = 2;
+  OnError on_error = OnError::stop;
+  int failures_max = 0;  // with continue: failed publishes in a row that are survived
+  bool operator==(const CheckpointSpec&) const = default;
+};
+
+// What things cost in virtual time. Never part of a digest.
+struct Cluster {
+  int ranks_per_node = 1;
+  std::chrono::nanoseconds latency_in_node{2'000};
+  std::chrono::nanoseconds latency_between_nodes{10'000};
+  double bandwidth_in_node = 100e9;  // bytes per second
+  double bandwidth_between_nodes = 25e9;
+  std::chrono::nanoseconds file_operation{50'000};
+  std::chrono::nanoseconds file_sync{500'000};
+  double file_bandwidth = 2e9;
+  std::chrono::nanoseconds forward{100'000};  // one segment
+  std::chrono::nanoseconds backward{300'000};
+  std::chrono::nanoseconds optimizer{50'000};
+  std::chrono::nanoseconds reduce{5'000};
+  std::chrono::nanoseconds codec{20'000};
+  std::chrono::nanoseconds failure_detection{1'000'000};  // until peers of a dead rank are told
+  std::chrono::nanoseconds deadline{60'000'000'000};      // of any single wait
+};
+
+enum class Numerics : std::uint8_t { pinned, native };
+
+struct Job {
+  std::string name;  // of the file, without its ending
+  ModelSpec model;
+  Lanes lanes;
+  DataSpec data;
+  BatchSpec batch;
+  OptimizerSpec optimizer;
+  PrecisionSpec precision;
+  Numerics numerics = Numerics::pinned;
+  int steps = 1;
+  CheckpointSpec checkpoint;
+  Cluster cluster;
+  std::uint64_t seed = 1;
+
+  std::int64_t global_batch() const {
+    return static_cast<std::int64_t>(batch.lane_micro_batch) * batch.accumulation * lanes.dp;
+  }
+};
+
+// One field of a job that may change bits, in canonical text.
+struct JobField {
+  std::string name;  // "optimizer.lr"
+  std::string value;
+};
+
+// All fields that may change bits, in one fixed order. `steps` is one of them: it shapes the schedule.
+std::vector<JobField> bit_fields(const Job& job);
+Digest digest_of_job(const Job& job);
+
+// Every mistake in the job, each naming the value, the place and the remedy.
+std::vector<std::string> mistakes_in(const Job& job);
+
+}  // namespace firedrill

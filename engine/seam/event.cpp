@@ -1,0 +1,26 @@
+#include "engine/seam/event.h"
+
+#include <array>
+
+namespace firedrill {
+namespace {
+
+constexpr std::array<std::string_view, event_kind_count> names = {
+    "attempt_started", "attempt_ended", "rank_ended",   "node_lost",     "run_ended",     "floor_lowered",
+    "fault_planned",   "fault_fired",   "probe",        "golden",        "golden_sample", "rank_started",
+    "sample",          "step_done",     "found",        "restored",      "started_fresh", "save_started",
+    "shard_written",   "committed",     "validated",    "save_failed",   "acknowledged",  "retired",
+    "rejected",        "damage",        "disk_changed", "message_taken", "note"};
+
+}  // namespace
+
+std::string_view to_string(EventKind kind) { return names[static_cast<std::size_t>(kind)]; }
+
+std::optional<EventKind> event_kind_from(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<EventKind>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace firedrill
