@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/value.h"
+#include "engine/seam/observer.h"
 
 namespace firedrill {
 
@@ -35,5 +36,12 @@ struct StateGroup {
 
 // The same job gives the same order of groups on every rank; ranks differ in the groups that are not replicated.
 using StateView = std::vector<StateGroup>;
+
+// The digest of what one rank holds: the hash of the keys of all groups, in order. Ranks that own different lanes have
+// different ones. `step_done`, `restored` and `acknowledged` events carry it.
+Digest digest_of_state(const StateView& state);
+
+// Tells the observer the digest of each tensor under `state_digest`, unless it knows them already.
+void describe_state(Observer& observer, const StateView& state, const Digest& state_digest);
 
 }  // namespace firedrill
