@@ -1,0 +1,61 @@
+// Model: a byte-level transformer language model as a list of segments. Each segment is a pure function
+// (parameters, input, random counter) -> output; its backward is a pure function of the same and the gradient of the
+// output, and recomputes the forward. Backward is written out through ATen's *_backward operations; no autograd graph
+// exists. All work runs as kernels through the compute seam, always on a lane's own shapes.
+//
+// Shapes: tokens u8 [rows, sequence + 1] (the embed segment reads all but the last column, the head all but the first);
+// activations f32 [rows, sequence, width]; parameters and their gradients f32 [segment.count].
+// Threads: const and without state; one call at a time per thread. Errors: what the compute seam says (dead).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/job/job.h"
+#include "engine/model/segment.h"
+#include "engine/seam/compute.h"
+
+namespace firedrill {
+
+struct SegmentGradients {
+  Value input;       // as the segment's input; empty for the embed segment, whose input is tokens
+  Value parameters;  // f32 [segment.count]; padding is zero
+};
+
+// What the head needs besides its input.
+struct Targets {
+  Value tokens;    // u8 [rows, sequence + 1]
+  Value row_mask;  // u8 [rows]: 1 present, 0 absent (counts for exactly nothing); empty: all are present
+};
+
+class Model {
+ public:
+  explicit Model(const Job& job);
+
+  const std::vector<Segment>& segments() const { return segments_; }
+  std::size_t head() const { return segments_.size() - 1; }
+  std::int64_t parameter_count() const;  // of all segments, without padding
+
+  // f32 [segment.count]: a pure function of the seed and the tensors' names and shapes.
+  Result<Value> initial_parameters(Compute& compute, std::size_t segment, std::uint64_t seed) const;
+
+  // Any segment but the head. Without a random counter nothing is dropped (evaluation).
+  Result<Value> forward(Compute& compute, std::size_t segment, const Value& parameters, const Value& input,
+                        const std::optional<RandomCounter>& random) const;
+  Result<SegmentGradients> backward(Compute& compute, std::size_t segment, const Value& parameters, const Value& input,
+                                    const std::optional<RandomCounter>& random, Value output_gradient) const;
+
+  // The head. Loss: f32 [1], the sum over all present tokens (nats).
+  Result<Value> loss(Compute& compute, const Value& parameters, const Value& input, const Targets& targets) const;
+  // Gradients of factor * loss; factor = loss scale / present tokens of the global batch.
+  Result<SegmentGradients> loss_backward(Compute& compute, const Value& parameters, const Value& input,
+                                         const Targets& targets, float factor) const;
+
+ private:
+  ModelSpec spec_;
+  std::vector<Segment> segments_;
+};
+
+}  // namespace firedrill
