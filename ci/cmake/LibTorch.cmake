@@ -1,14 +1,16 @@
 # firedrill::torch: the C++ part of LibTorch, from the first of
-#   1. CMAKE_PREFIX_PATH (a LibTorch of the user's own; its folder has lib/ and include/),
-#   2. .deps/torch (ci/setup puts it there),
+#   1. CMAKE_PREFIX_PATH, the CMake or the environment variable (a LibTorch of the user's own: lib/ and include/),
+#   2. .deps/torch, which ci/setup fills or, when it found a LibTorch elsewhere, points there,
 #   3. a Python that has torch.
 # LibTorch's own TorchConfig.cmake is not used: of a wheel built for CUDA it demands a CUDA toolkit, which a machine
 # without a GPU does not need.
 set(candidates "")
-foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+string(REPLACE ":" ";" environment_prefixes "$ENV{CMAKE_PREFIX_PATH}")
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH environment_prefixes)
   list(APPEND candidates ${prefix} ${prefix}/torch)
 endforeach()
 list(APPEND candidates ${CMAKE_SOURCE_DIR}/.deps/torch)
+set(TORCH_ROOT "")
 foreach(candidate IN LISTS candidates)
   if(NOT TORCH_ROOT AND EXISTS ${candidate}/lib/libtorch_cpu.so AND EXISTS ${candidate}/include/ATen/ATen.h)
     set(TORCH_ROOT ${candidate})
@@ -26,9 +28,18 @@ if(NOT TORCH_ROOT OR NOT EXISTS ${TORCH_ROOT}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "LibTorch was not found. Run ci/setup, or give -DCMAKE_PREFIX_PATH=/path/to/libtorch.")
 endif()
 message(STATUS "LibTorch: ${TORCH_ROOT}")
+
+# LibTorch brings headers of another fmt than the one that the rooms below link, and the two must not meet in one
+# program: the system's come first.
+find_path(FMT_INCLUDE fmt/format.h REQUIRED NO_DEFAULT_PATH PATHS ${CMAKE_PREFIX_PATH} /usr /usr/local
+          PATH_SUFFIXES include)
+set(fmt_first ${CMAKE_BINARY_DIR}/include_first)
+file(MAKE_DIRECTORY ${fmt_first})
+file(CREATE_LINK ${FMT_INCLUDE}/fmt ${fmt_first}/fmt SYMBOLIC)
+
 add_library(firedrill_torch INTERFACE)
 add_library(firedrill::torch ALIAS firedrill_torch)
-target_include_directories(firedrill_torch SYSTEM INTERFACE ${TORCH_ROOT}/include
+target_include_directories(firedrill_torch SYSTEM INTERFACE ${fmt_first} ${TORCH_ROOT}/include
                            ${TORCH_ROOT}/include/torch/csrc/api/include)
 target_link_libraries(firedrill_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
 target_compile_definitions(firedrill_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
