@@ -1,0 +1,41 @@
+// ProcessHost: Host of a rank that is a real process. Tasks are threads; kill_self is a real SIGKILL.
+//
+// The destructor waits for all tasks: end their waits (AbortSignal, Transport::abort) first.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/os/steady_clock.h"
+#include "engine/seam/host.h"
+
+namespace firedrill {
+
+class ProcessHost final : public Host {
+ public:
+  ProcessHost(int node, Epoch epoch);
+  ~ProcessHost() override;
+  int node() const override { return node_; }
+  Status spawn(std::string_view name, std::function<void()> task) override;
+  Status wait(EventId event, Time deadline) override;
+  void notify(EventId event) override;
+  // Does not return.
+  void kill_self() override;
+  bool dead() const override { return false; }  // a dead process asks nothing
+  // All waits end with `aborted`, now and later.
+  void abort(const Error& reason);
+
+ private:
+  int node_;
+  Epoch epoch_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<EventId, bool> notified_;
+  std::optional<Error> aborted_;
+  std::vector<std::thread> tasks_;
+};
+
+}  // namespace firedrill
