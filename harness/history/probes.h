@@ -3,7 +3,6 @@
 // that many trials share, and a `probe` event carries an index into it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/digest.h"
+#include "engine/seam/checkpoint_id.h"
 #include "harness/history/states.h"
 
 namespace firedrill {
@@ -27,17 +27,6 @@ std::optional<ProbeView> probe_view_from(std::string_view name);
 enum class ProbeOutcome : std::uint8_t { nothing, found, error };
 std::string_view to_string(ProbeOutcome outcome);
 std::optional<ProbeOutcome> probe_outcome_from(std::string_view name);
-
-// A checkpoint's id. Newer is greater.
-struct CheckpointId {
-  std::int64_t step = 0;
-  std::int64_t attempt = 0;
-  std::int64_t trial = 0;  // the try; `try` is a word of C++
-
-  auto operator<=>(const CheckpointId&) const = default;
-};
-std::string to_string(const CheckpointId& id);  // "4-1-1"
-std::optional<CheckpointId> checkpoint_id_from(std::string_view text);
 
 // A checkpoint that the audit sees, found by discovery or not.
 struct SeenCheckpoint {
