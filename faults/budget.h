@@ -1,0 +1,26 @@
+// Budget: which plans are refused before anything runs. mistakes_in_fault finds faults that cannot happen in this job
+// and layout; mistakes_in_budget finds plans that no correct system could survive. Pure; every message names the value,
+// the field and the remedy, without file and line, which the caller knows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/job/job.h"
+#include "engine/job/layout.h"
+#include "faults/spec.h"
+
+namespace firedrill {
+
+std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout);
+
+// How many attempts the faults can end, at most; nothing if there is no bound.
+std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, const Job& job);
+
+// `restart_budget`: restarts that the recovery policy allows. A validated checkpoint survives every kind of fault of
+// this build (kill_node loses unsynced data and names, and what is validated is synced), so what is left to judge is
+// that the faults end before the restarts do. A scenario that expects liveness or a failure does not ask.
+std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults, const Job& job, int restart_budget);
+
+}  // namespace firedrill

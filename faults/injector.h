@@ -1,0 +1,66 @@
+// Injector: the planned faults of one rank in one attempt. The decorators of its seams (faulty_*.h) ask it before and
+// after every call; where no fault can hit, that costs one test of a bit.
+//
+// A firing is journaled before it takes effect. A rank that dies in a call gets `dead` from it, and with `when: before`
+// the call never reached the seam. Injected errors carry `injected`.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/seam/position.h"
+#include "faults/effects.h"
+#include "faults/spec.h"
+#include "faults/trigger.h"
+
+namespace firedrill {
+
+class Injector {
+ public:
+  // `plan`: all faults of the run, in plan order; it, `position` and `effects` must outlive the injector.
+  // `fired_before[i]`: how often fault i fired in earlier attempts; missing ones count 0. The position names the rank
+  // and the attempt.
+  Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
+           Effects& effects);
+
+  // No fault can hit this rank in this attempt: its seams need no decorators.
+  bool idle() const { return watched_.none(); }
+  bool watches(SeamOp op) const { return watched_[static_cast<std::size_t>(op)]; }
+
+  // Makes the call `inner()` with the faults around it. Its result is a Result or a Status.
+  template <class Inner>
+  auto around(const CallSite& call, Inner&& inner) -> decltype(inner()) {
+    if (!watches(call.op)) return inner();
+    const Hits hits = hits_of(call);
+    if (hits.none()) return inner();
+    if (Status status = apply(hits, When::before, call); !status) return std::move(status).error();
+    auto result = inner();
+    if (!result && (result.failed_with(Code::dead) || result.failed_with(Code::fenced))) return result;
+    if (Status status = apply(hits, When::after, call); !status) return std::move(status).error();
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 64;  // faults that can hit one rank
+  using Hits = std::bitset<capacity>;
+
+  struct Armed {
+    int index;  // in the plan
+    const FaultSpec* spec;
+    Trigger trigger;
+  };
+
+  Hits hits_of(const CallSite& call);
+  Status apply(const Hits& hits, When when, const CallSite& call);
+
+  std::vector<Armed> armed_;
+  std::bitset<seam_op_count> watched_;
+  const Position& position_;
+  Effects& effects_;
+};
+
+}  // namespace firedrill
