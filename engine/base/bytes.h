@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engine/base/digest.h"
@@ -31,7 +32,9 @@ class ByteWriter {
     return number(static_cast<std::uint32_t>(text.size())).raw(std::as_bytes(std::span(text)));
   }
   ByteWriter& raw(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes_.data() + before, bytes.data(), bytes.size());
     return *this;
   }
 

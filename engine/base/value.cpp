@@ -105,6 +105,7 @@ Value Value::pack(std::span<const Value> parts) {
 }
 
 std::size_t Value::bytes_total() const {
+  if (!rep_) return 0;  // an empty part of a pack
   if (!is_pack()) return size();
   std::size_t total = 0;
   for (const Value& part : parts()) total += part.bytes_total();

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,8 +41,8 @@ class ValueBuilder {
   struct Node {
     DType dtype = DType::u8;
     bool empty = false;    // an empty Value
-    std::size_t size = 0;  // nodes of this subtree, itself included
-    MutableValue buffer{DType::u8, Shape{0}};
+    std::size_t size = 1;  // nodes of this subtree, itself included
+    std::optional<MutableValue> buffer;
   };
   Value build(std::size_t index);
 
