@@ -1,0 +1,54 @@
+// TrainingState: all that must survive a restart, and the one visitor that lists it. Saving, restoring, comparing and
+// digesting go through view_of(), so a field cannot be in one and missing in another.
+#pragma once
+
+#include <vector>
+
+#include "engine/ckpt/state.h"
+#include "engine/data/sampler.h"
+#include "engine/job/layout.h"
+#include "engine/model/transformer.h"
+#include "engine/train/optimizer.h"
+#include "engine/train/scaler.h"
+
+namespace firedrill {
+
+// What is one number each, the same on every rank.
+struct Counters {
+  std::int64_t step = 0;             // completed
+  std::int64_t optimizer_steps = 0;  // updates made: the bias corrections follow from it (skipped steps do not count)
+  std::int64_t schedule_step = 0;    // where the learning-rate schedule stands
+  std::int64_t micro_batches = 0;    // done in the open accumulation window; 0 at a step's end, where saves happen
+  bool operator==(const Counters&) const = default;
+};
+
+struct LaneState {
+  int lane = 0;
+  RandomCounter random;
+};
+
+struct TrainingState {
+  std::vector<OptimizerState> segments;  // parameters and moments, in the model's order
+  Counters counters;
+  SamplerState sampler;
+  ScalerState scaler;
+  std::vector<LaneState> lanes;          // of the dp lanes this rank owns, ascending
+};
+
+// A state before the first step. Runs the initialisation kernels.
+Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model, const SamplerState& sampler,
+                                    const LaneRange& lanes);
+
+// Lists the state. `settings` of the optimizer's parameter groups are listed too, so that a checkpoint shows them.
+StateView view_of(const Job& job, const Model& model, const TrainingState& state);
+
+// The same into a list made before (by view_of or blank_view for the same lanes): names are not built again.
+void fill_view(const Job& job, const TrainingState& state, StateView& view);
+
+// What to restore: the same list without values.
+StateView blank_view(const Job& job, const Model& model, const LaneRange& lanes);
+
+// Takes the values of a restored list over. Errors: corrupted (a value that no state can have).
+Result<TrainingState> state_from(const Job& job, const Model& model, const StateView& view, const LaneRange& lanes);
+
+}  // namespace firedrill

@@ -1,0 +1,71 @@
+// Run: one plan to one verdict. A Session keeps what many runs share (goldens, corpora, models, memo, probe answers), so
+// that a trial that repeats what an earlier one computed costs look-ups.
+//
+// Threads: a Session belongs to one thread. Errors: bad input (a corpus that is not there) and what the worlds say.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/base/result.h"
+#include "harness/check/properties.h"
+#include "harness/golden/golden.h"
+#include "harness/plan/plan.h"
+#include "harness/report/report.h"
+
+namespace firedrill {
+
+struct SessionOptions {
+  // Where recorded goldens are looked up; empty: they are always recorded anew.
+  std::filesystem::path golden_directory = {};
+  bool memo = true;
+  // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
+  std::function<void(std::string_view)> progress = {};
+};
+
+struct RunOptions {
+  // Where plan.json, history.jsonl, report.json and, in the process world, the checkpoints go. Made by the caller, empty.
+  // Without it nothing is kept.
+  std::optional<std::filesystem::path> directory = {};
+};
+
+// What a trial gives, without words: for explorations and benchmarks.
+struct Trial {
+  RunVerdict verdict = RunVerdict::unknown;
+  std::string_view property;  // the first that failed or is unknown; empty if none
+  Digest history;             // only if asked for
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session();
+
+  // Runs the plan in its world, judges and reports it.
+  Result<RunReport> run(const Plan& plan, const RunOptions& options = {});
+  // The same in the sim world, without a report.
+  Result<Trial> trial(const Plan& plan, bool with_digest = false);
+  // The history of the last run or trial.
+  const History& history() const;
+
+  // Recorded, cached or computed now; `note` says which if that matters to a person.
+  Result<const Golden*> golden(const Job& job, std::string* note = nullptr);
+  Result<Golden> record(const Job& job);
+  const std::string& numerics_key(Numerics numerics);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// "reproduce" line of a plan: the command that gives the same history.
+std::string reproduce_line(const Plan& plan);
+
+// The hidden verb of a rank's process: runs one rank of a plan and never returns to the command line's work. The process
+// world starts it; people do not.
+int rank_main(int argc, char** argv);
+
+}  // namespace firedrill

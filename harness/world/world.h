@@ -1,0 +1,56 @@
+// World: what hosts the ranks. It runs one attempt at a time, writes everything that happens into the history, and lets the
+// disk live on from attempt to attempt. Both worlds run the same rank code on other implementations of the seams.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/ckpt/protocol.h"
+#include "engine/data/corpus.h"
+#include "engine/model/transformer.h"
+#include "harness/history/history.h"
+#include "harness/plan/plan.h"
+
+namespace firedrill {
+
+// Makes the parts of the engine that a mutant may replace. One call per rank and attempt.
+using ProtocolFactory = std::function<std::unique_ptr<Protocol>()>;
+
+// What every attempt of a run needs, made once.
+struct Subject {
+  const Plan& plan;
+  const Model& model;
+  const Corpus& corpus;
+  std::string numerics_key;
+  ProtocolFactory protocol;
+};
+
+struct AttemptOrder {
+  int attempt = 1;
+  std::int64_t floor = -1;         // highest acknowledged step; -1: none
+  std::vector<int> fired;          // by index in the plan's faults: how often each fired in earlier attempts
+};
+
+struct AttemptResult {
+  int finished = 0;  // ranks that completed the job
+  int failed = 0;    // ranks that ended with an error
+  int died = 0;      // ranks that were killed
+  int broken = 0;    // ranks in which one of our own checks failed
+  std::string why;   // the first end that was not a finish, in words
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  // Runs all ranks until each has ended and is reaped or cut off. Errors are the world's own (no process can be started):
+  // they make the run's verdict unknown.
+  virtual Result<AttemptResult> run_attempt(const AttemptOrder& order) = 0;
+  // Probes the disk as it is now, in every view the world offers.
+  virtual void probe() = 0;
+};
+
+}  // namespace firedrill
