@@ -1,0 +1,114 @@
+#include "harness/history/states.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace firedrill {
+namespace {
+
+std::uint64_t pair_of(StateId a, StateId b) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
+}
+
+// Walks two lists in name order; `judge(a, b)` gets the two entries of a name, a null pointer where a side lacks it,
+// and returns whether to go on.
+template <class Judge>
+void walk(std::span<const StateTensor> a, std::span<const StateTensor> b, Judge judge) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() || j < b.size()) {
+    const StateTensor* left = i < a.size() ? &a[i] : nullptr;
+    const StateTensor* right = j < b.size() ? &b[j] : nullptr;
+    if (left && right && left->name != right->name) (left->name < right->name ? right : left) = nullptr;
+    i += left != nullptr;
+    j += right != nullptr;
+    if (!judge(left, right)) return;
+  }
+}
+
+}  // namespace
+
+StateId StateTable::find(const Digest& state) const {
+  const auto found = ids_.find(state);
+  return found == ids_.end() ? no_state : found->second;
+}
+
+StateId StateTable::describe(const Digest& state, std::span<const NamedDigest> tensors) {
+  const auto [place, fresh] = ids_.try_emplace(state, static_cast<StateId>(states_.size()));
+  if (!fresh) return place->second;
+  const std::size_t first = tensors_.size();
+  for (const NamedDigest& tensor : tensors) tensors_.push_back({names_.intern(tensor.name), tensor.digest});
+  std::sort(tensors_.begin() + static_cast<std::ptrdiff_t>(first), tensors_.end(),
+            [](const StateTensor& a, const StateTensor& b) { return a.name < b.name; });
+  states_.push_back({.digest = state, .first = first, .count = tensors.size()});
+  return place->second;
+}
+
+StateId StateTable::describe(std::span<const NamedDigest> tensors) {
+  std::vector<NamedDigest> sorted(tensors.begin(), tensors.end());
+  std::sort(sorted.begin(), sorted.end(), [](const NamedDigest& a, const NamedDigest& b) { return a.name < b.name; });
+  std::vector<std::uint64_t> words;
+  for (const NamedDigest& tensor : sorted) {
+    const Digest name = digest_of(tensor.name);
+    words.insert(words.end(), {name.high, name.low, tensor.digest.high, tensor.digest.low});
+  }
+  return describe(digest_of(std::span<const std::uint64_t>(words)), sorted);
+}
+
+std::span<const StateTensor> StateTable::tensors(StateId state) const {
+  const State& found = states_[static_cast<std::size_t>(state)];
+  return std::span(tensors_).subspan(found.first, found.count);
+}
+
+bool StateTable::within(StateId part, StateId whole) const {
+  if (part == whole) return true;
+  if (part == no_state || whole == no_state) return false;
+  if (within_.contains(pair_of(part, whole))) return true;
+  bool holds = true;
+  walk(tensors(part), tensors(whole), [&](const StateTensor* a, const StateTensor* b) {
+    if (a) holds = b && a->digest == b->digest;
+    return holds;
+  });
+  if (holds) within_.insert(pair_of(part, whole));
+  return holds;
+}
+
+bool StateTable::equal(StateId a, StateId b) const {
+  if (a == b) return true;
+  if (a == no_state || b == no_state) return false;
+  return states_[static_cast<std::size_t>(a)].count == states_[static_cast<std::size_t>(b)].count && within(a, b);
+}
+
+bool StateTable::agree(StateId a, StateId b) const {
+  if (a == b) return true;
+  if (a == no_state || b == no_state) return false;
+  if (agreeing_.contains(pair_of(a, b))) return true;
+  bool holds = true;
+  walk(tensors(a), tensors(b), [&](const StateTensor* left, const StateTensor* right) {
+    holds = !left || !right || left->digest == right->digest;
+    return holds;
+  });
+  if (holds) agreeing_.insert(pair_of(a, b));
+  return holds;
+}
+
+std::optional<StateTable::Difference> StateTable::difference(StateId a, StateId b, bool whole_too) const {
+  std::optional<Difference> first;
+  // Numbers of names depend on what was seen before; the evidence must not, so the first by text is taken.
+  const auto take = [&](NameId name, const std::string& how) {
+    const std::string_view text = names_.text(name);
+    if (!first || text < first->tensor) first = Difference{std::string(text), how};
+  };
+  walk(tensors(a), tensors(b), [&](const StateTensor* left, const StateTensor* right) {
+    if (left && right && left->digest != right->digest) {
+      take(left->name, fmt::format("digest {} is not {}", left->digest.hex(), right->digest.hex()));
+    }
+    if (left && !right) take(left->name, "is not in the other");
+    if (!left && right && whole_too) take(right->name, "is in the other only");
+    return true;
+  });
+  return first;
+}
+
+}  // namespace firedrill
