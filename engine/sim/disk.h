@@ -1,0 +1,197 @@
+// Disk: one parallel file system in memory, seen by all nodes. It keeps two versions of every directory entry and of
+// every file's content: what all see now, and what is durable; between them lie the unsynced changes, each owned by the
+// node that issued it. What a death leaves of them decides a chooser (seam/unsynced.h); the disk only obeys.
+//
+// Semantics are those of seam/file_system.h. A sync of a file makes all unsynced writes to it durable, a sync of a
+// directory all its unsynced entry changes, whoever issued them. A failed operation has no effect.
+//
+// For each of two views a digest is kept up to date at O(1) per operation: of all paths with their kinds and contents
+// (contents by their Values' digests; see content.h). Equal digests mean equal views, so answers about a view can be
+// looked up.
+//
+// Threads: one. Errors: as in the seam. What it does not do: rename a directory into another parent (io_error), time,
+// permissions, links.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/seam/file_system.h"
+#include "engine/seam/unsynced.h"
+#include "engine/sim/content.h"
+#include "engine/sim/path_table.h"
+
+namespace firedrill::sim {
+
+enum class View : std::uint8_t {
+  processes_die,  // what all see now: caches survive
+  power_fails,    // durable names with durable contents only
+};
+
+// On whose behalf an operation is done.
+struct Issuer {
+  int node = 0;
+  int rank = -1;
+  int attempt = 0;
+};
+
+// An operation that changed the disk (or made it durable) and succeeded.
+struct DiskChange {
+  FileOp op = FileOp::create;
+  std::string_view path;
+  std::string_view second;  // rename: the new name
+  std::int64_t bytes = 0;   // write: how many
+  Issuer issuer;
+};
+
+// One operation of the log: enough to do it again on another disk.
+struct DiskRecord {
+  FileOp op = FileOp::create;
+  std::string path;
+  std::string second;
+  std::uint32_t file = 0;   // write, sync, create: the inode
+  std::int64_t offset = 0;  // write
+  Value bytes;              // write
+  Issuer issuer;
+};
+
+struct DiskOptions {
+  std::int64_t capacity = std::int64_t{1} << 40;  // bytes of named files
+  bool log = false;                               // keep DiskRecords
+};
+
+// Asked before each operation of a file system made by Disk::files: the place to spend time, and to refuse.
+class DiskGate {
+ public:
+  virtual ~DiskGate() = default;
+  virtual Status pass(FileOp op, std::int64_t bytes) = 0;
+};
+
+class Disk {
+ public:
+  using InodeId = std::uint32_t;
+
+  Disk() { reset({}); }
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  // Empty again. All memory is kept; files that are still open must not be used.
+  void reset(const DiskOptions& options);
+
+  // The seam. The gate, if there is one, and the disk must outlive it. Cheap.
+  std::unique_ptr<FileSystem> files(const Issuer& issuer, DiskGate* gate = nullptr);
+
+  // Called after every operation that changes the disk. The texts are valid during the call.
+  std::function<void(const DiskChange&)> on_change;
+
+  Digest digest(View view) const { return view_digest_[index(view)]; }
+  // An independent copy of a view, contents shared; writing operations fail with io_error.
+  std::unique_ptr<FileSystem> snapshot(View view) const;
+
+  // The node died: each of its unsynced items is lost or becomes durable. Returns how many were lost.
+  struct Lost {
+    int data = 0;
+    int names = 0;
+  };
+  Lost lose_unsynced(int node, const UnsyncedChooser& lost);
+  // All unsynced items of all nodes, in the order of issue.
+  std::vector<UnsyncedItem> unsynced() const;
+
+  const std::vector<DiskRecord>& log() const { return log_; }
+  std::int64_t free_space() const { return options_.capacity - used_; }
+  std::uint64_t operations() const { return operations_; }
+
+  // The operations behind the seam, without a gate. `path` names the file for observers.
+  Result<InodeId> create(std::string_view path, const Issuer& issuer);
+  Result<InodeId> open(std::string_view path);
+  void release(InodeId file);  // of a create or an open
+  Status write(InodeId file, std::int64_t offset, const Value& bytes, std::string_view path, const Issuer& issuer);
+  Value read(InodeId file, std::int64_t offset, std::int64_t size) const;
+  std::int64_t size(InodeId file) const;
+  void sync(InodeId file, std::string_view path, const Issuer& issuer);
+  Result<FileInfo> stat(std::string_view path) const;
+  Result<std::vector<std::string>> list(std::string_view directory) const;
+  Status rename(std::string_view from, std::string_view to, const Issuer& issuer);
+  Status remove(std::string_view path, const Issuer& issuer);
+  Status make_directory(std::string_view path, const Issuer& issuer);
+  Status sync_directory(std::string_view directory, const Issuer& issuer);
+
+ private:
+  static constexpr InodeId none = 0;
+  static constexpr InodeId root = 1;
+  static constexpr std::size_t live = 0;
+  static constexpr std::size_t durable = 1;
+
+  struct Child {
+    std::string_view name;  // in the path table
+    InodeId inode;
+  };
+  struct PendingWrite {
+    std::int64_t offset;
+    Value bytes;
+    int node;
+    std::uint64_t operation;
+  };
+  struct PendingName {
+    std::string_view name;
+    InodeId inode;  // none: removed
+    int node;
+    std::uint64_t operation;
+  };
+  struct Inode {
+    FileKind kind = FileKind::file;
+    int references = 0;            // entries, unsynced entry changes, open files
+    Content content[2];            // by view
+    std::vector<PathId> paths[2];  // where it can be reached
+    std::vector<PendingWrite> pending_writes;
+    std::vector<Child> children[2];  // by name
+    std::vector<PendingName> pending_names;
+    void clear();
+  };
+
+  static std::size_t index(View view) { return static_cast<std::size_t>(view); }
+  Inode& at(InodeId id) { return inodes_[id]; }
+  const Inode& at(InodeId id) const { return inodes_[id]; }
+  InodeId new_inode(FileKind kind);
+  void refer(InodeId id) { ++at(id).references; }
+  void unrefer(InodeId id);
+
+  InodeId find(std::string_view path) const;
+  // The directory that holds `path`, and the last name in storage that lasts.
+  struct Spot {
+    InodeId directory = none;
+    std::string_view name;
+  };
+  Result<Spot> spot_for(std::string_view path);
+  InodeId child(std::size_t view, InodeId directory, std::string_view name) const;
+  // Sets or (none) removes an entry in one view, with all that can be reached through it.
+  void set_child(std::size_t view, InodeId directory, std::string_view name, InodeId inode);
+  void change_name(const Spot& spot, InodeId inode, const Issuer& issuer);
+  void reach(std::size_t view, InodeId inode, PathId path);
+  void unreach(std::size_t view, InodeId inode, PathId path);
+  Digest term(std::size_t view, InodeId inode, PathId path) const;
+  void count_content(std::size_t view, InodeId inode, bool add);
+  void settle_writes(InodeId file);
+  void note_change(const DiskChange& change, InodeId file, std::int64_t offset, const Value* bytes);
+
+  struct Choice;
+  void collect(std::vector<Choice>& choices, int node, bool all) const;
+  UnsyncedItem describe_item(const Choice& choice) const;
+  void apply_choices(const std::vector<Choice>& choices, int node);
+
+  DiskOptions options_;
+  std::deque<Inode> inodes_;
+  std::size_t inode_count_ = 0;
+  PathTable paths_;
+  Digest view_digest_[2];
+  std::int64_t used_ = 0;
+  std::uint64_t operations_ = 0;
+  std::vector<DiskRecord> log_;
+};
+
+}  // namespace firedrill::sim

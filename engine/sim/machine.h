@@ -1,0 +1,153 @@
+// Machine: the sim world's hardware, shared by all attempts of one run: scheduler, clock and disk. An Attempt gives
+// each of its ranks the seams FileSystem, Transport, Store, Clock and Host; compute, collectives and decorators are put
+// around them by the composition root.
+//
+//   FiberPool pool;                       // outlives many trials
+//   Machine machine(pool);
+//   machine.reset({.schedule = {.seed = 7}});
+//   Attempt& attempt = machine.start_attempt({.number = 1, .node_of_rank = {0, 0, 1, 1}});
+//   for (int rank = 0; rank < 4; ++rank) attempt.start(rank, [&, rank] { rank_main(attempt.seams(rank)); });
+//   Status ended = attempt.run();
+//
+// Dying: from a kill on, every seam call of the rank returns `dead` at once: no effect, no event, no yield; its blocked
+// tasks are woken to die. Its peers' waits end with `aborted` after CostTable::failure_detection. When a rank's main
+// has ended, its other tasks die in the same way, and a peer that waits for a message of it is told `aborted` after
+// that time too.
+//
+// Several attempts may be alive at once (an old one behind a fence); messages and store are an attempt's own, the disk
+// is shared. Everything is reused by the next reset.
+//
+// Threads: one machine, one thread. Errors: in the seams as these say; run() returns `timeout` for a deadlock (all that
+// is left waits without end) or when the limit passed, names who waits for what, and kills what is left.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/seam/clock.h"
+#include "engine/seam/compute.h"
+#include "engine/seam/file_system.h"
+#include "engine/seam/host.h"
+#include "engine/seam/store.h"
+#include "engine/seam/transport.h"
+#include "engine/sim/cost_table.h"
+#include "engine/sim/disk.h"
+#include "engine/sim/scheduler.h"
+
+namespace firedrill::sim {
+
+struct MachineOptions {
+  Schedule schedule;
+  CostTable costs;
+  DiskOptions disk;
+};
+
+struct AttemptOptions {
+  int number = 1;
+  std::vector<int> node_of_rank;  // its size is the world size
+};
+
+// What one rank works with.
+struct Seams {
+  FileSystem& files;
+  Transport& transport;
+  Store& store;
+  Clock& clock;
+  Host& host;
+};
+
+enum class RankEnd : std::uint8_t {
+  running,   // or not started
+  finished,  // its main returned
+  died,      // killed
+  threw,     // an exception left its main or one of its tasks: a finding
+};
+
+class Machine;
+class SimRank;  // rank.h
+
+class Attempt {
+ public:
+  explicit Attempt(Machine& machine);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  int number() const { return number_; }
+  int world_size() const { return static_cast<int>(ranks_in_use_); }
+  Machine& machine() { return machine_; }
+  Seams seams(int rank);
+  SimRank& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
+
+  // The main starts to run at machine.now(), with the next run().
+  void start(int rank, std::function<void()> rank_main);
+  // Until every started rank of this attempt has ended; fibers of other attempts run along. Only from outside of ranks.
+  Status run(Time limit = never);
+
+  // These may be called from anywhere, also by the rank itself.
+  void kill_rank(int rank);
+  void kill_node(int node);         // its ranks; what becomes of unsynced changes is said by Disk::lose_unsynced
+  void abort(const Error& reason);  // all waits of all ranks end now
+  void fence();                     // all later calls of all ranks return `fenced`, waits included
+
+  RankEnd end_of(int rank) const;
+  const std::string& thrown_by(int rank) const;  // what() of the exception
+  // Called on the fiber of a rank's main when it has ended, by whatever way.
+  std::function<void(int rank)> on_rank_end;
+
+ private:
+  friend class Machine;
+  friend class SimRank;
+  void reset(const AttemptOptions& options);
+  void rank_ended();
+  void task_ended();
+  void tell_of_death(int rank);
+
+  Machine& machine_;
+  int number_ = 0;
+  std::size_t ranks_in_use_ = 0;
+  std::vector<std::unique_ptr<SimRank>> ranks_;
+  std::unique_ptr<class SimStore> store_;
+  int tasks_alive_ = 0;
+};
+
+class Machine {
+ public:
+  explicit Machine(FiberPool& pool);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // A fresh machine at time 0 with an empty disk. What was left of older attempts is killed.
+  void reset(const MachineOptions& options);
+  // Valid until the next reset.
+  Attempt& start_attempt(const AttemptOptions& options);
+  // Kills all that is still alive in any attempt and lets it unwind.
+  void kill_all();
+
+  Disk& disk() { return disk_; }
+  Scheduler& scheduler() { return scheduler_; }
+  const CostTable& costs() const { return options_.costs; }
+  Time now() const { return scheduler_.now(); }
+
+ private:
+  MachineOptions options_;
+  Scheduler scheduler_;
+  Disk disk_;
+  std::vector<std::unique_ptr<Attempt>> attempts_;
+  std::size_t attempts_in_use_ = 0;
+};
+
+// Charges a kernel's virtual time (by its kind, not scaled by the schedule) and then runs it; `dead` if the rank is.
+class CostedCompute final : public ForwardingCompute {
+ public:
+  CostedCompute(Compute& inner, Attempt& attempt, int rank);
+  Result<Value> run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) override;
+
+ private:
+  SimRank& rank_;
+};
+
+}  // namespace firedrill::sim

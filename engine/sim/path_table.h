@@ -1,0 +1,57 @@
+// PathTable: every path ever named gets a number; per number its text, its hash and the inode that stands there now in
+// each of two views. Numbers outlive resets, so trials that name the same files build no strings.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "engine/base/digest.h"
+
+namespace firedrill::sim {
+
+using PathId = std::uint32_t;
+
+class PathTable {
+ public:
+  struct Entry {
+    std::string text;
+    Digest digest;
+    std::uint32_t inode[2] = {0, 0};  // 0: nothing there
+  };
+
+  PathId intern(std::string_view path) {
+    if (const auto found = ids_.find(path); found != ids_.end()) return found->second;
+    const auto id = static_cast<PathId>(entries_.size());
+    Entry& entry = entries_.emplace_back();
+    entry.text = path;
+    entry.digest = digest_of(path);
+    ids_.emplace(entry.text, id);
+    return id;
+  }
+  const Entry* find(std::string_view path) const {
+    const auto found = ids_.find(path);
+    return found == ids_.end() ? nullptr : &entries_[found->second];
+  }
+  Entry& operator[](PathId id) { return entries_[id]; }
+  const Entry& operator[](PathId id) const { return entries_[id]; }
+
+  // Nothing stands anywhere. Forgets the texts only when there are too many of them.
+  void reset() {
+    static constexpr std::size_t kept_max = 1 << 16;
+    if (entries_.size() > kept_max) {
+      ids_.clear();
+      entries_.clear();
+      return;
+    }
+    for (Entry& entry : entries_) entry.inode[0] = entry.inode[1] = 0;
+  }
+
+ private:
+  std::deque<Entry> entries_;                         // never moves: names point into the texts
+  std::unordered_map<std::string_view, PathId> ids_;  // never iterated
+};
+
+}  // namespace firedrill::sim

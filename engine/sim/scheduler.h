@@ -1,0 +1,115 @@
+// Scheduler: discrete-event scheduling of fibers in virtual time. Whoever has the earliest time runs; charging a cost
+// moves the running fiber into the future and lets earlier ones pass, so observed time never goes back, on no fiber.
+// The order is a pure function of the seed and of what the fibers do.
+//
+// With a seed other than 0 every charged cost but compute is scaled by a drawn factor (1/2 to 4, now and then 16), and
+// ties are broken by draw: other seeds give really different interleavings. `plain` switches both off: ties go by rank.
+//
+// Threads: one. Errors: none; a deadlock is told by run() and described by describe_waiting(). What it does not do:
+// preempt. A fiber that handles an exception (in a catch block, or unwinding) never yields: a charge is free there, and
+// blocking fails a check, because the language run-time keeps exceptions per thread and not per fiber.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/base/rng.h"
+#include "engine/sim/fiber_pool.h"
+
+namespace firedrill::sim {
+
+struct Schedule {
+  std::uint64_t seed = 0;
+  bool plain = false;
+};
+
+struct SpawnOptions {
+  Time at{0};               // first runs then
+  std::uint32_t order = 0;  // smaller is first among equals when plain
+  int rank = -1;            // for messages, with the name
+  const char* name = "main";
+};
+
+enum class Woken : std::uint8_t { notified, expired };
+
+// Why run() came back.
+enum class RunStop : std::uint8_t {
+  stopped,  // stop() was called
+  idle,     // no fiber is left
+  stuck,    // all fibers that are left wait without end: a deadlock
+  limit,    // the next event lies behind the limit
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(FiberPool& pool);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Back to time 0 under another schedule. No fiber may be alive.
+  void reset(const Schedule& schedule);
+
+  Fiber& spawn(const SpawnOptions& options, std::function<void()> task);
+  // Runs fibers until one of the reasons above. Only from outside of fibers.
+  RunStop run(Time limit = never);
+  // Lets run() return at the next yield; the fibers go on with the next run().
+  void stop() { stop_ = true; }
+
+  Time now() const { return now_; }
+  bool in_fiber() const { return current_ != nullptr; }
+  Fiber& current();
+  std::size_t alive() const { return alive_.size(); }
+  std::uint64_t switches() const { return switches_; }
+
+  // The running fiber spends this long, scaled by the schedule; outside of fibers time stands still.
+  void charge(Duration cost) {
+    if (cost.count() > 0) charge_exactly(jittered(cost));
+  }
+  // The same without scaling: compute.
+  void charge_exactly(Duration cost);
+  Duration jittered(Duration cost);
+
+  // The running fiber waits until woken or until `expiry`, whichever is earlier. May wake without a reason: look again.
+  Woken block(Time expiry, const WaitFor& what);
+  // A blocked fiber goes on at `at` (now at the earliest), unless its expiry is before that.
+  void wake(Fiber& fiber, Time at);
+  // A blocked fiber gives up at `at` if it would have waited longer.
+  void expire_at(Fiber& fiber, Time at);
+  // A fiber that is blocked or spends time goes on now.
+  void hasten(Fiber& fiber);
+
+  // "rank 0 main waits for a message from rank 2 with tag 7 (at 1200 ns); ..." over all blocked fibers.
+  std::string describe_waiting() const;
+
+ private:
+  struct Entry {
+    Time time;
+    std::uint64_t tie;
+    Fiber* fiber;
+    bool before(const Entry& other) const { return time != other.time ? time < other.time : tie < other.tie; }
+  };
+
+  std::uint64_t draw_tie(const Fiber& fiber) { return random_ ? rng_.next() : fiber.order; }
+  void push(Fiber& fiber, Time time);
+  void remove(Fiber& fiber);
+  void set_time(Fiber& fiber, Time time);  // of a fiber in the queue
+  void sift_up(std::size_t place);
+  void sift_down(std::size_t place);
+  void yield();  // the running fiber is already filed (in the queue, blocked or ended)
+  void task_ended(Fiber& fiber);
+
+  FiberPool& pool_;
+  Rng rng_{0};
+  bool random_ = false;
+  std::vector<Entry> queue_;  // binary heap: ready fibers at their time, blocked ones at their expiry
+  std::vector<Fiber*> alive_;
+  Fiber* current_ = nullptr;
+  Time now_{0};
+  Time limit_ = never;
+  bool stop_ = false;
+  std::uint64_t switches_ = 0;
+};
+
+}  // namespace firedrill::sim
