@@ -79,7 +79,7 @@ struct FindResult {
 };
 
 // What a checkpoint must be of to count: a discovery of another run's or job's is an error that says so.
-struct Expectation {
+struct ExpectedRun {
   const RunIdentity& identity;
   const Job& job;
 };

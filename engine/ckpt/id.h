@@ -1,4 +1,4 @@
-// CheckpointId: the name of one try to publish one step, and where its files lie under the checkpoint root.
+// Where the files of a checkpoint lie under the checkpoint root, by its CheckpointId (engine/seam/checkpoint_id.h).
 //
 //   shards/<id>/model-0 ...   what the ranks wrote          manifests/<id>   the commit
 //   validated/<id>            it was read back whole        rejected/<id>    it was found damaged
@@ -13,22 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/seam/checkpoint_id.h"
 #include "engine/ckpt/state.h"
 
 namespace firedrill {
-
-struct CheckpointId {
-  std::int64_t step = 0;
-  int attempt = 0;
-  int trial = 0;  // the try, from 1
-
-  // By step, then attempt, then try: a greater id is a newer checkpoint.
-  auto operator<=>(const CheckpointId&) const = default;
-};
-
-std::string to_string(const CheckpointId& id);  // "12-1-1"
-// Only the canonical form: no leading zeros, no sign, nothing before or behind.
-std::optional<CheckpointId> parse_checkpoint_id(std::string_view text);
 
 namespace directory {
 inline constexpr std::string_view shards = "shards";

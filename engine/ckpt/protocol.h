@@ -58,7 +58,7 @@ class Protocol {
                               const Digest& state_digest);
 
   // What this disk alone would yield. Reads only; takes part in nothing. For probes and tools.
-  Discovery discover(FileSystem& files, Compute& compute, const Expectation& expectation);
+  Discovery discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation);
 
  protected:
   // How much of a candidate one rank checks.
@@ -108,7 +108,7 @@ class Protocol {
   virtual std::vector<CheckpointId> candidates(const Survey& survey) const;
   // Opens and checks one candidate on this disk. Errors: corrupted or io_error (damage, if confirmed); not_found (the
   // manifest is not there); mismatch.
-  virtual Result<ManifestView> verify(FileSystem& files, Compute& compute, const Expectation& expectation,
+  virtual Result<ManifestView> verify(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
                                       const CheckpointId& id, const Scope& scope);
   // Coordinator: makes durable what was perhaps found in a cache only.
   virtual Status settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated);

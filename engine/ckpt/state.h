@@ -1,5 +1,5 @@
-// State: what a checkpoint must hold, as a list of groups that the one visitor of training state makes. Saving, restoring,
-// comparing and digesting all go through this list, so a field cannot be in one and missing in another.
+// State: what a checkpoint must hold, as a list of groups that the one visitor of training state makes. Saving,
+// restoring, comparing and digesting all go through this list, so a field cannot be in one and missing in another.
 //
 // A group is one flat Value and the named tensors that lie in it. Names are canonical: free of the layout.
 #pragma once
@@ -14,7 +14,7 @@
 namespace firedrill {
 
 struct TensorSlot {
-  std::string name;         // "layers.0.attention.qkv.weight", "optimizer.exp_avg.layers.0....", "random.lane.3"
+  std::string name;  // "layers.0.attention.qkv.weight", "optimizer.exp_avg.layers.0....", "random.lane.3"
   Shape shape;
   std::int64_t offset = 0;  // in elements of the group's Value; a multiple of `grain` in float groups
   std::int64_t count() const { return shape.count(); }
@@ -28,10 +28,10 @@ struct StateGroup {
   std::string name;  // "model/layers.0.attention"; unique in the list
   ShardKind shard = ShardKind::model;
   DType dtype = DType::f32;
-  std::int64_t count = 0;     // elements of `value`, padding between tensors included (padding is zero)
-  bool replicated = true;     // every rank holds the same; each saves its share. Else: only this rank holds it
+  std::int64_t count = 0;  // elements of `value`, padding between tensors included (padding is zero)
+  bool replicated = true;  // every rank holds the same; each saves its share. Else: only this rank holds it
   std::vector<TensorSlot> tensors;
-  Value value;                // one dimension; empty in a list that says what to restore
+  Value value;  // one dimension; empty in a list that says what to restore
 };
 
 // The same job gives the same order of groups on every rank; ranks differ in the groups that are not replicated.
