@@ -10,8 +10,8 @@ fail() {
   exit 1
 }
 
-# long_step TEXT LOG COMMAND...: runs COMMAND with its output in LOG and says how long it has been going; returns its
-# exit status. TEXT may end in " @FOLDER": then the size of FOLDER is shown, too (for downloads).
+# long_step TEXT LOG COMMAND...: runs COMMAND with its output in LOG, says how long it has been going and how far it is
+# (ninja's [n/m], or with TEXT ending in " @FOLDER" the folder's size), and returns its exit status.
 long_step() {
   local text=${1% @*} watched="" log=$2 started=$SECONDS next=5 pid status=0 line
   [[ $1 != *" @"* ]] || watched=${1##* @}
@@ -21,14 +21,27 @@ long_step() {
   pid=$!
   trap 'kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; say "interrupted"; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
-    sleep 0.2
+    sleep 0.1
     (( SECONDS - started >= next )) || continue
     line="  $(( SECONDS - started )) s"
-    [ -z "$watched" ] || line+=", $(du -sm "$watched" 2>/dev/null | cut -f1) MB"
+    if [ -n "$watched" ]; then line+=", $(du -sm "$watched" 2>/dev/null | cut -f1) MB"
+    else line+=" $(tail -n 1 "$log" | grep -o '^\[[0-9/]*\]' || true)"; fi
     if [ -t 2 ]; then printf '\r%s ' "$line" >&2; next=$(( next + 1 )); else say "$line"; next=$(( next + 15 )); fi
   done
   wait "$pid" || status=$?
   trap - INT TERM
   if [ -t 2 ] && (( SECONDS - started >= 5 )); then printf '\n' >&2; fi
   return "$status"
+}
+
+# build PRESET [TARGET...]: configures and builds, quietly unless it fails.
+build() {
+  local preset=$1 log=build/$1.log
+  shift
+  mkdir -p build
+  long_step "configuring $preset" "$log" cmake --preset "$preset" ||
+    { tail -n 30 "$log" >&2; fail "configuring the preset $preset failed; the messages are above."; }
+  long_step "building $preset" "$log" cmake --build --preset "$preset" ${1:+--target "$@"} ||
+    { grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking|Re-checking)' "$log" | tail -n 60 >&2
+      fail "building the preset $preset failed; the compiler's messages are above." "all of them are in $log"; }
 }

@@ -69,5 +69,5 @@ function(firedrill_test name folder torch libraries)
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}."
-                       PROPERTIES TIMEOUT 600 LABELS ${folder} ENVIRONMENT "${FIREDRILL_TEST_ENVIRONMENT}")
+                       PROPERTIES TIMEOUT 600 LABELS ${folder})
 endfunction()
