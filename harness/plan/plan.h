@@ -43,7 +43,7 @@ struct PlanOptions {
 };
 
 Plan make_plan(const Scenario& scenario, const PlanOptions& options = {});
-// The undisturbed run that a golden is recorded from: no faults, no mutant, as many ranks as dp lanes allow in one.
+// Of the job alone: every plan of a job has the same.
 std::string run_id_of(const Job& job);
 
 std::string to_json(const Plan& plan);

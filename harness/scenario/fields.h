@@ -1,0 +1,232 @@
+// The fields of every record in our files: each key stands here once, and both reading and writing go by this list. To
+// add a field to a job, add it to engine/job/job.h and here.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+
+#include "engine/base/units.h"
+#include "harness/scenario/reader.h"
+#include "harness/scenario/scenario.h"
+
+namespace firedrill {
+
+// Fields whose text is not simply their value. Each borrows what it stands for.
+struct Keyword {  // one that this build can do, and what it cannot do yet
+  std::string_view word;
+  std::vector<std::string> not_yet = {};
+};
+struct PathText {
+  std::string& path;
+  std::filesystem::path relative_to = {};  // when written; empty: as it is
+};
+struct DurationText {
+  std::chrono::nanoseconds& value;
+};
+struct BandwidthText {
+  double& value;
+};
+struct VocabularyText {  // `bytes`, or a number
+  int& size;
+};
+struct ScalerText {  // off | dynamic | a mapping
+  ScalerSpec& scaler;
+};
+struct OnErrorText {  // stop | continue N
+  CheckpointSpec& checkpoint;
+};
+struct AttemptText {  // a number | any
+  std::optional<int>& attempt;
+};
+struct OperationText {  // an operation of the disk or of another seam
+  std::optional<SeamOp>& op;
+  std::optional<FileOp>& file_op;
+};
+struct FaultOptions {  // what stands behind the kind
+  FaultSpec& fault;
+};
+
+void read_value(Reader& reader, const Node& node, const std::string& path, Keyword keyword);
+void read_value(Reader& reader, const Node& node, const std::string& path, PathText text);
+void read_value(Reader& reader, const Node& node, const std::string& path, DurationText duration);
+void read_value(Reader& reader, const Node& node, const std::string& path, BandwidthText bandwidth);
+void read_value(Reader& reader, const Node& node, const std::string& path, VocabularyText vocabulary);
+void read_value(Reader& reader, const Node& node, const std::string& path, ScalerText text);
+void read_value(Reader& reader, const Node& node, const std::string& path, OnErrorText text);
+void read_value(Reader& reader, const Node& node, const std::string& path, AttemptText text);
+void read_value(Reader& reader, const Node& node, const std::string& path, OperationText text);
+void read_value(Reader& reader, const Node& node, const std::string& path, FaultSpec& fault);
+void read_value(Reader& reader, const Node& node, const std::string& path, Expectation& expect);
+
+Json write_value(const Keyword& keyword);
+Json write_value(const PathText& text);
+Json write_value(const DurationText& duration);
+Json write_value(const BandwidthText& bandwidth);
+Json write_value(const VocabularyText& vocabulary);
+Json write_value(const ScalerText& text);
+Json write_value(const OnErrorText& text);
+Json write_value(const AttemptText& text);
+Json write_value(const OperationText& text);
+Json write_value(const FaultSpec& fault);
+Json write_value(const Expectation& expect);
+
+Names<LastBatch> names_of(LastBatch);
+Names<Decay> names_of(Decay);
+Names<Precision> names_of(Precision);
+Names<Numerics> names_of(Numerics);
+Names<WorldKind> names_of(WorldKind);
+Names<RecoveryPolicy> names_of(RecoveryPolicy);
+Names<Phase> names_of(Phase);
+Names<When> names_of(When);
+
+template <class V>
+void visit(V& v, ModelSpec& model) {
+  v.required("layers", model.layers);
+  v.required("width", model.width);
+  v.required("heads", model.heads);
+  v.field("hidden", model.hidden, model.hidden == 0);
+  v.field("vocabulary", VocabularyText{model.vocabulary});
+  v.required("sequence", model.sequence);
+  v.field("dropout", model.dropout);
+}
+
+template <class V>
+void visit(V& v, Lanes& lanes) {
+  v.required("dp", lanes.dp);
+  v.field("tp", lanes.tp);
+  v.field("cp", lanes.cp);
+}
+
+template <class V>
+void visit(V& v, BatchSpec& batch) {
+  v.field("lane_micro_batch", batch.lane_micro_batch);
+  v.field("accumulation", batch.accumulation);
+}
+
+template <class V>
+void visit(V& v, OptimizerSpec& optimizer) {
+  v.field("kind", Keyword{"adamw"});
+  v.field("lr", optimizer.lr);
+  v.field("warmup_steps", optimizer.warmup_steps);
+  v.field("decay", optimizer.decay);
+  v.field("lr_min_ratio", optimizer.lr_min_ratio);
+  v.field("weight_decay", optimizer.weight_decay);
+  v.field("beta1", optimizer.beta1);
+  v.field("beta2", optimizer.beta2);
+  v.field("epsilon", optimizer.epsilon);
+  v.field("clip", optimizer.clip);
+}
+
+template <class V>
+void visit(V& v, ScalerSpec& scaler) {
+  v.field("dynamic", scaler.dynamic);
+  v.field("initial_scale", scaler.initial_scale);
+  v.field("growth", scaler.growth);
+  v.field("backoff", scaler.backoff);
+  v.field("growth_interval", scaler.growth_interval);
+}
+
+template <class V>
+void visit(V& v, PrecisionSpec& precision) {
+  v.field("parameters", precision.parameters);
+  v.field("scaler", ScalerText{precision.scaler});
+}
+
+template <class V>
+void visit(V& v, CheckpointSpec& checkpoint) {
+  v.field("every", checkpoint.every);
+  v.field("keep_validated", checkpoint.keep_validated);
+  v.field("mode", Keyword{"sync", {"async"}});
+  v.field("catalog", Keyword{"files", {"rocksdb"}});
+  v.field("on_error", OnErrorText{checkpoint});
+}
+
+template <class V>
+void visit(V& v, Cluster& cluster) {
+  v.field("ranks_per_node", cluster.ranks_per_node);
+  v.field("latency_in_node", DurationText{cluster.latency_in_node});
+  v.field("latency_between_nodes", DurationText{cluster.latency_between_nodes});
+  v.field("bandwidth_in_node", BandwidthText{cluster.bandwidth_in_node});
+  v.field("bandwidth_between_nodes", BandwidthText{cluster.bandwidth_between_nodes});
+  v.field("file_operation", DurationText{cluster.file_operation});
+  v.field("file_sync", DurationText{cluster.file_sync});
+  v.field("file_bandwidth", BandwidthText{cluster.file_bandwidth});
+  v.field("forward", DurationText{cluster.forward});
+  v.field("backward", DurationText{cluster.backward});
+  v.field("optimizer", DurationText{cluster.optimizer});
+  v.field("reduce", DurationText{cluster.reduce});
+  v.field("codec", DurationText{cluster.codec});
+  v.field("failure_detection", DurationText{cluster.failure_detection});
+  v.field("deadline", DurationText{cluster.deadline});
+}
+
+// The data of a job and the directory that its path is written relative to.
+struct DataText {
+  DataSpec& data;
+  std::filesystem::path relative_to = {};
+};
+template <class V>
+void visit(V& v, DataText& text) {
+  v.field("corpus", PathText{text.data.corpus, text.relative_to});
+  v.field("shuffle", text.data.shuffle);
+  v.field("last_batch", text.data.last_batch);
+  v.field("held_out", text.data.held_out);
+}
+
+struct JobText {
+  Job& job;
+  std::filesystem::path relative_to = {};
+};
+template <class V>
+void visit(V& v, JobText& text) {
+  Job& job = text.job;
+  v.required("schema", Keyword{"firedrill.job/1"});
+  v.required("model", job.model);
+  v.required("lanes", job.lanes);
+  v.field("data", DataText{job.data, text.relative_to});
+  v.field("batch", job.batch);
+  v.field("optimizer", job.optimizer);
+  v.field("precision", job.precision);
+  v.field("numerics", job.numerics);
+  v.required("steps", job.steps);
+  v.field("checkpoint", job.checkpoint);
+  v.field("cluster", job.cluster);
+  v.field("seed", job.seed);
+}
+
+template <class V>
+void visit(V& v, Layout& layout) {
+  v.field("dp", layout.dp);
+  v.field("tp", layout.tp, layout.tp == 1);
+  v.field("pp", layout.pp, layout.pp == 1);
+  v.field("cp", layout.cp, layout.cp == 1);
+  v.field("ep", layout.ep, layout.ep == 1);
+  v.field("zero", layout.zero, layout.zero == 0);
+}
+
+template <class V>
+void visit(V& v, Where& at) {
+  v.field("attempt", AttemptText{at.attempt}, at.attempt == 1);
+  v.required("rank", at.rank);
+  v.field("step", at.step);
+  v.field("phase", at.phase);
+  v.field("op", OperationText{at.op, at.file_op});
+  v.field("path", at.path, at.path.empty());
+  v.field("nth", at.nth);
+  v.field("when", at.when);
+}
+
+template <class V>
+void visit(V& v, FaultOptions& options) {
+  if (options.fault.kind != FaultKind::kill_node) return;
+  v.field("lose_unsynced_data", options.fault.lose_unsynced_data);
+  v.field("lose_unsynced_names", options.fault.lose_unsynced_names);
+}
+
+template <class V>
+void visit(V& v, RecoverySpec& recovery) {
+  v.field("policy", recovery.policy);
+  v.field("budget", recovery.budget);
+}
+
+}  // namespace firedrill
