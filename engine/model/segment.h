@@ -28,6 +28,7 @@ enum class SegmentKind : std::uint8_t {
 struct Segment {
   std::string name;  // "embed", "layers.0.attention", "layers.0.mlp", "head"
   SegmentKind kind = SegmentKind::embed;
+  std::uint32_t layer = 0;
   std::uint32_t index = 0;  // in the model's list
   std::vector<TensorSpec> tensors;
   std::int64_t count = 0;  // elements of the flat Value, padding included; a multiple of `grain`

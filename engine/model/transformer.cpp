@@ -1,0 +1,141 @@
+#include "engine/model/transformer.h"
+
+#include <bit>
+#include <cmath>
+
+#include "engine/base/rng.h"
+#include "engine/model/initial.h"
+#include "engine/model/kernels.h"
+
+namespace firedrill {
+namespace {
+
+struct SegmentKernels {
+  Kernel forward;
+  Kernel backward;
+};
+
+constexpr SegmentKernels kernels[] = {
+    {make_kernel("model.embed.forward", KernelKind::forward, embed_forward),
+     make_kernel("model.embed.backward", KernelKind::backward, embed_backward)},
+    {make_kernel("model.attention.forward", KernelKind::forward, attention_forward),
+     make_kernel("model.attention.backward", KernelKind::backward, attention_backward)},
+    {make_kernel("model.mlp.forward", KernelKind::forward, mlp_forward),
+     make_kernel("model.mlp.backward", KernelKind::backward, mlp_backward)},
+    {make_kernel("model.head.forward", KernelKind::forward, head_forward),
+     make_kernel("model.head.backward", KernelKind::backward, head_backward)},
+};
+constexpr Kernel initial = make_kernel("model.initial", KernelKind::other, initial_parameters_of);
+
+const SegmentKernels& kernels_of(const Segment& segment) { return kernels[static_cast<std::size_t>(segment.kind)]; }
+
+SegmentScalars dimensions_of(const ModelSpec& spec) {
+  return {.sequence = static_cast<std::uint32_t>(spec.sequence),
+          .width = static_cast<std::uint32_t>(spec.width),
+          .heads = static_cast<std::uint32_t>(spec.heads),
+          .hidden = static_cast<std::uint32_t>(spec.hidden_size()),
+          .vocabulary = static_cast<std::uint32_t>(spec.vocabulary)};
+}
+
+SegmentScalars scalars_of(const ModelSpec& spec, const Segment& segment, const std::optional<RandomCounter>& random) {
+  SegmentScalars scalars = dimensions_of(spec);
+  if (segment.has_dropout && random) {
+    scalars.key = random->key + (segment.index + 1) * 0x9E3779B97F4A7C15ULL;
+    scalars.counter = random->counter;
+    scalars.drop_threshold = static_cast<std::uint32_t>(std::floor(spec.dropout * 65536.0 + 0.5));
+    scalars.keep_scale_bits = std::bit_cast<std::uint32_t>(static_cast<float>(1.0 / (1.0 - spec.dropout)));
+  }
+  return scalars;
+}
+
+Segment make_segment(const ModelSpec& spec, SegmentKind kind, std::uint32_t layer, std::size_t index) {
+  Segment segment{.name = segment_name(kind, layer),
+                  .kind = kind,
+                  .layer = layer,
+                  .index = static_cast<std::uint32_t>(index),
+                  .has_dropout = spec.dropout > 0 && kind != SegmentKind::head};
+  std::vector<std::int64_t> decay;
+  for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec))) {
+    const bool matrix = tensor.shape.rank() >= 2;
+    if (matrix) decay.insert(decay.end(), {segment.count, segment.count + tensor.shape.count()});
+    segment.tensors.push_back({.name = fmt::format("{}.{}", segment.name, tensor.name),
+                               .shape = tensor.shape,
+                               .offset = segment.count,
+                               .decay = matrix});
+    segment.count += whole_grains(tensor.shape.count());
+  }
+  segment.decay_ranges = Value::copy_of(std::span<const std::int64_t>(decay));
+  return segment;
+}
+
+Result<SegmentGradients> gradients_from(Result<Value> pack) {
+  if (!pack) return std::move(pack).error();
+  return SegmentGradients{.input = (*pack)[0], .parameters = (*pack)[1]};
+}
+
+}  // namespace
+
+Model::Model(const Job& job) : spec_(job.model) {
+  const auto add = [this](SegmentKind kind, std::uint32_t layer) {
+    segments_.push_back(make_segment(spec_, kind, layer, segments_.size()));
+  };
+  add(SegmentKind::embed, 0);
+  for (int layer = 0; layer < spec_.layers; ++layer) {
+    add(SegmentKind::attention, static_cast<std::uint32_t>(layer));
+    add(SegmentKind::mlp, static_cast<std::uint32_t>(layer));
+  }
+  add(SegmentKind::head, 0);
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t sum = 0;
+  for (const Segment& segment : segments_) sum += segment.parameter_count();
+  return sum;
+}
+
+Result<Value> Model::initial_parameters(Compute& compute, std::size_t segment, std::uint64_t seed) const {
+  const Segment& s = segments_.at(segment);
+  const InitialScalars scalars{.dimensions = dimensions_of(spec_),
+                               .seed = seed,
+                               .kind = static_cast<std::uint32_t>(s.kind),
+                               .layer = s.layer,
+                               .layers = static_cast<std::uint32_t>(spec_.layers)};
+  return run_kernel(compute, initial, scalars, std::span<Value>());
+}
+
+Result<Value> Model::forward(Compute& compute, std::size_t segment, const Value& parameters, const Value& input,
+                             const std::optional<RandomCounter>& random) const {
+  const Segment& s = segments_.at(segment);
+  FD_CHECK(s.kind != SegmentKind::head, "the head is run by loss()");
+  Value inputs[] = {parameters, input};
+  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, s, random), inputs);
+}
+
+Result<SegmentGradients> Model::backward(Compute& compute, std::size_t segment, const Value& parameters,
+                                         const Value& input, const std::optional<RandomCounter>& random,
+                                         Value output_gradient) const {
+  const Segment& s = segments_.at(segment);
+  FD_CHECK(s.kind != SegmentKind::head, "the head is run by loss_backward()");
+  Value inputs[] = {parameters, input, std::move(output_gradient)};
+  Result<Value> out = run_kernel(compute, kernels_of(s).backward, scalars_of(spec_, s, random), inputs);
+  if (s.kind != SegmentKind::embed) return gradients_from(std::move(out));
+  if (!out) return std::move(out).error();
+  return SegmentGradients{.input = {}, .parameters = *std::move(out)};
+}
+
+Result<Value> Model::loss(Compute& compute, const Value& parameters, const Value& input, const Targets& targets) const {
+  const Segment& s = segments_.back();
+  Value inputs[] = {parameters, input, targets.tokens, targets.row_mask};
+  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, s, std::nullopt), inputs);
+}
+
+Result<SegmentGradients> Model::loss_backward(Compute& compute, const Value& parameters, const Value& input,
+                                              const Targets& targets, float factor) const {
+  const Segment& s = segments_.back();
+  SegmentScalars scalars = scalars_of(spec_, s, std::nullopt);
+  scalars.factor_bits = std::bit_cast<std::uint32_t>(factor);
+  Value inputs[] = {parameters, input, targets.tokens, targets.row_mask};
+  return gradients_from(run_kernel(compute, kernels_of(s).backward, scalars, inputs));
+}
+
+}  // namespace firedrill
