@@ -3,10 +3,8 @@
 // Never starts from step 0 in silence: a fresh start needs an agreed Find that saw nothing, and a floor of -1.
 #pragma once
 
-#include <string>
-
 #include "engine/ckpt/protocol.h"
-#include "engine/data/corpus.h"
+#include "engine/data/sampler.h"
 #include "engine/job/layout.h"
 #include "engine/model/transformer.h"
 #include "engine/seam/parts.h"
@@ -18,11 +16,10 @@ struct AttemptContext {
   const Job& job;
   const Layout& layout;
   const Model& model;
-  const Corpus& corpus;
-  Protocol& protocol;        // how checkpoints are published and found; this rank's own object
-  std::string run_id;
-  Digest job_digest;
-  std::string numerics_key;
+  const Sampler& sampler;
+  const Value& text;              // the training part of the corpus
+  const RunIdentity& identity;
+  Protocol& protocol;             // how checkpoints are published and found; this rank's own object
   int attempt = 1;
   std::int64_t floor = -1;   // highest acknowledged step; -1: none
 };

@@ -10,7 +10,7 @@
 
 #include "engine/base/result.h"
 #include "engine/ckpt/protocol.h"
-#include "engine/data/corpus.h"
+#include "engine/data/sampler.h"
 #include "engine/model/transformer.h"
 #include "harness/history/history.h"
 #include "harness/plan/plan.h"
@@ -20,12 +20,13 @@ namespace firedrill {
 // Makes the parts of the engine that a mutant may replace. One call per rank and attempt.
 using ProtocolFactory = std::function<std::unique_ptr<Protocol>()>;
 
-// What every attempt of a run needs, made once.
+// What every attempt of a run needs, made once. References outlive the world.
 struct Subject {
   const Plan& plan;
   const Model& model;
-  const Corpus& corpus;
-  std::string numerics_key;
+  const Sampler& sampler;
+  const Value& text;  // the training part of the corpus
+  const RunIdentity& identity;
   ProtocolFactory protocol;
 };
 

@@ -1,0 +1,113 @@
+#include "engine/train/recovery.h"
+
+#include <fmt/format.h>
+
+#include "engine/train/trainer.h"
+
+namespace firedrill {
+namespace {
+
+// Errors behind which a publish may be tried again at the next due step: the group itself is still whole.
+bool survivable(const Error& error) {
+  switch (error.code) {
+    case Code::dead:
+    case Code::fenced:
+    case Code::aborted:
+    case Code::timeout: return false;
+    default: return true;
+  }
+}
+
+// One rank's attempt, from the rendezvous on.
+class Attempt {
+ public:
+  Attempt(const AttemptContext& context, Parts& parts)
+      : context_(context),
+        parts_(parts),
+        groups_(groups_of(context.job, context.layout, parts.position.rank)),
+        lanes_(dp_lanes_of(context.job, context.layout, parts.position.rank)),
+        checkpoints_{.parts = parts, .job = context.job, .world = groups_.world, .identity = context.identity,
+                     .attempt = context.attempt, .floor = context.floor} {}
+
+  Status run();
+
+ private:
+  Status meet();
+  Result<TrainingState> begin();
+  Status save(Trainer& trainer, std::int64_t step);
+  bool save_due(std::int64_t step) const;
+  Time deadline() const { return parts_.clock.now() + context_.job.cluster.deadline; }
+
+  const AttemptContext& context_;
+  Parts& parts_;
+  Groups groups_;
+  LaneRange lanes_;
+  CheckpointContext checkpoints_;
+  int failures_in_a_row_ = 0;
+};
+
+Status Attempt::run() {
+  emit(parts_.observer, parts_.position,
+       {.kind = EventKind::rank_started, .name = parts_.observer.intern(to_string(context_.layout))});
+  FD_TRY_VOID(meet());
+  FD_TRY(TrainingState state, begin());
+  Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, parts_,
+                  std::move(state));
+  for (std::int64_t step = trainer.state().counters.step + 1; step <= context_.job.steps; ++step) {
+    parts_.position.step = step;
+    FD_TRY(const StepReport report, trainer.step());
+    trainer.announce(report);
+    if (save_due(step)) FD_TRY_VOID(save(trainer, step));
+  }
+  // Nobody leaves while a peer may still need an answer.
+  return parts_.collectives.barrier(groups_.world, {.purpose = "end", .deadline = deadline()});
+}
+
+// Every rank leaves its address under its own key of this attempt, and waits for those of all others.
+Status Attempt::meet() {
+  const PhaseScope scope(parts_.position, Phase::rendezvous);
+  const auto key = [this](int rank) { return fmt::format("attempt/{}/rank/{}", context_.attempt, rank); };
+  FD_TRY_VOID(parts_.store.set(key(parts_.position.rank), parts_.transport.address()));
+  std::vector<std::string> addresses;
+  for (int rank = 0; rank < context_.layout.world_size(); ++rank) {
+    FD_TRY(std::string address, parts_.store.get(key(rank), deadline()));
+    addresses.push_back(std::move(address));
+  }
+  FD_TRY_VOID(parts_.transport.connect(addresses, deadline()));
+  return context_.protocol.claim_attempt(checkpoints_);
+}
+
+Result<TrainingState> Attempt::begin() {
+  FD_TRY(const FindResult found, context_.protocol.find(checkpoints_));
+  if (!found.chosen) {
+    return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), lanes_);
+  }
+  StateView view = blank_view(context_.job, context_.model, lanes_);
+  FD_TRY_VOID(context_.protocol.restore(checkpoints_, found, view));
+  return state_from(context_.job, context_.model, view, lanes_);
+}
+
+bool Attempt::save_due(std::int64_t step) const {
+  const int every = context_.job.checkpoint.every;
+  return step == context_.job.steps || (every > 0 && step % every == 0);
+}
+
+Status Attempt::save(Trainer& trainer, std::int64_t step) {
+  Result<Publication> published =
+      context_.protocol.publish(checkpoints_, step, trainer.view(), digest_of_state(trainer.view()));
+  if (published) {
+    failures_in_a_row_ = 0;
+    return {};
+  }
+  const CheckpointSpec& spec = context_.job.checkpoint;
+  ++failures_in_a_row_;
+  const bool goes_on = spec.on_error == OnError::continue_training && failures_in_a_row_ <= spec.failures_max;
+  if (survivable(published.error()) && goes_on && step < context_.job.steps) return {};
+  return std::move(published).error();
+}
+
+}  // namespace
+
+Status run_rank(const AttemptContext& context, Parts& parts) { return Attempt(context, parts).run(); }
+
+}  // namespace firedrill

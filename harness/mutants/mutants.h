@@ -1,0 +1,33 @@
+// Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each overrides
+// one step of the checkpoint protocol. Known failures of real systems, by their numbers in the list of failures in README.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/ckpt/protocol.h"
+
+namespace firedrill {
+
+struct Mutant {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view caught_by;  // the property that is there for it; another one may see it first
+  std::unique_ptr<Protocol> (*make)();
+};
+
+// In the order of their names.
+const std::vector<Mutant>& mutants();
+const Mutant* find_mutant(std::string_view name);
+
+// Makes the protocol of a mutant, or the right one for an empty name. The name must be known.
+std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
+
+std::unique_ptr<Protocol> make_optimizer_step_reset();
+std::unique_ptr<Protocol> make_protocol_largest_directory();
+std::unique_ptr<Protocol> make_protocol_overwrite_in_place();
+std::unique_ptr<Protocol> make_protocol_unsynced_files();
+std::unique_ptr<Protocol> make_random_state_of_rank_zero();
+
+}  // namespace firedrill

@@ -1,0 +1,241 @@
+#include "harness/world/sim_world.h"
+
+#include <fmt/format.h>
+
+#include "engine/comm/collectives_over_transport.h"
+#include "engine/train/recovery.h"
+#include "faults/faulty_collectives.h"
+#include "faults/faulty_compute.h"
+#include "faults/faulty_file_system.h"
+#include "faults/faulty_store.h"
+#include "faults/faulty_transport.h"
+#include "faults/persistence.h"
+
+namespace firedrill {
+namespace {
+
+sim::CostTable costs_of(const Cluster& cluster) {
+  sim::CostTable costs;
+  costs.latency_in_node = cluster.latency_in_node;
+  costs.latency_between_nodes = cluster.latency_between_nodes;
+  costs.bandwidth_in_node = static_cast<std::uint64_t>(cluster.bandwidth_in_node);
+  costs.bandwidth_between_nodes = static_cast<std::uint64_t>(cluster.bandwidth_between_nodes);
+  costs.file_operation = cluster.file_operation;
+  costs.file_sync = cluster.file_sync;
+  costs.file_bandwidth = static_cast<std::uint64_t>(cluster.file_bandwidth);
+  costs.kernel = {cluster.forward, cluster.backward, cluster.optimizer, cluster.reduce, cluster.codec, Duration{0}};
+  costs.failure_detection = cluster.failure_detection;
+  return costs;
+}
+
+// Drops what a dead rank would say.
+class LivingObserver final : public ForwardingObserver {
+ public:
+  LivingObserver(Observer& inner, const Host& host) : ForwardingObserver(inner), host_(host) {}
+  void event(const Event& event) override {
+    if (!host_.dead()) inner_.event(event);
+  }
+
+ private:
+  const Host& host_;
+};
+
+}  // namespace
+
+// Everything of one rank in one attempt.
+class SimWorld::RankBox final : private Effects {
+ public:
+  RankBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order)
+      : world_(world),
+        attempt_(attempt),
+        seams_(attempt.seams(rank)),
+        position_{.attempt = order.attempt, .rank = rank, .step = 0, .phase = Phase::none},
+        observer_(world.recorder_, seams_.host),
+        injector_(world.subject_.plan.faults, order.fired, position_, *this),
+        files_(seams_.files, injector_),
+        transport_(seams_.transport, injector_),
+        store_(seams_.store, injector_),
+        costed_(world.options_.memo ? static_cast<Compute&>(world.memo_) : world.direct_, attempt, rank),
+        compute_(costed_, injector_),
+        plain_collectives_(transport_, compute_, position_, observer_),
+        collectives_(plain_collectives_, injector_),
+        parts_{.files = files_, .transport = transport_, .collectives = collectives_, .store = store_,
+               .compute = compute_, .clock = seams_.clock, .host = seams_.host, .observer = observer_,
+               .position = position_},
+        protocol_(world.subject_.protocol()),
+        context_{.job = world.subject_.plan.job, .layout = world.subject_.plan.layout, .model = world.subject_.model,
+                 .sampler = world.subject_.sampler, .text = world.subject_.text, .identity = world.subject_.identity,
+                 .protocol = *protocol_, .attempt = order.attempt, .floor = order.floor} {}
+
+  void main() {
+    try {
+      status_ = run_rank(context_, parts_);
+    } catch (const CheckFailure& failure) {
+      status_ = Error{.code = Code::internal, .message = failure.what()};
+    }
+  }
+
+  // Once the rank has ended, by whatever way.
+  void announce_end() {
+    Event event{.kind = EventKind::rank_ended, .phase = position_.phase,
+                .rank = static_cast<std::int16_t>(position_.rank), .attempt = position_.attempt, .step = position_.step};
+    if (seams_.host.dead()) {
+      event.a = 2;
+    } else if (!status_) {
+      event.a = status_.failed_with(Code::internal) ? 3 : 1;
+      event.name = world_.recorder_.intern(describe(status_.error()));
+      event.detail = world_.recorder_.intern(to_string(status_.error().code));
+    }
+    world_.recorder_.event(event);
+  }
+
+  const Position& position() const { return position_; }
+  const Status& status() const { return status_; }
+  bool dead() const { return seams_.host.dead(); }
+
+ private:
+  Status journal(const Firing& firing) override {
+    emit(world_.recorder_, position_,
+         {.kind = EventKind::fault_fired, .a = firing.fault,
+          .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)]});
+    return {};
+  }
+  void kill_rank() override { attempt_.kill_rank(position_.rank); }
+  void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) override {
+    const int node = seams_.host.node();
+    attempt_.kill_node(node);
+    world_.node_lost(node, lose_unsynced_data, lose_unsynced_names, position_);
+  }
+
+  SimWorld& world_;
+  sim::Attempt& attempt_;
+  sim::Seams seams_;
+  Position position_;
+  LivingObserver observer_;
+  Injector injector_;
+  FaultyFileSystem files_;
+  FaultyTransport transport_;
+  FaultyStore store_;
+  sim::CostedCompute costed_;
+  FaultyCompute compute_;
+  TransportCollectives plain_collectives_;
+  FaultyCollectives collectives_;
+  Parts parts_;
+  std::unique_ptr<Protocol> protocol_;
+  AttemptContext context_;
+  Status status_;
+};
+
+SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prober, History& history,
+                   const SimOptions& options)
+    : resources_(resources),
+      subject_(subject),
+      prober_(prober),
+      history_(history),
+      options_(options),
+      recorder_(history, [&resources] { return resources.machine.now(); }),
+      memo_(direct_, resources.memo) {
+  resources_.machine.reset({.schedule = {.seed = subject.plan.seed}, .costs = costs_of(subject.plan.job.cluster),
+                            .disk = {}});
+  resources_.machine.disk().on_change = [this](const sim::DiskChange& change) { disk_changed(change); };
+  for (const FaultSpec& fault : subject.plan.faults) fault_names_.push_back(recorder_.intern(describe(fault)));
+}
+
+SimWorld::~SimWorld() {
+  resources_.machine.kill_all();
+  resources_.machine.disk().on_change = nullptr;
+}
+
+Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
+  const Job& job = subject_.plan.job;
+  sim::AttemptOptions options{.number = order.attempt, .node_of_rank = {}};
+  for (int rank = 0; rank < subject_.plan.layout.world_size(); ++rank)
+    options.node_of_rank.push_back(node_of(job, rank));
+  sim::Attempt& attempt = resources_.machine.start_attempt(options);
+  ranks_.clear();
+  for (int rank = 0; rank < attempt.world_size(); ++rank)
+    ranks_.push_back(std::make_unique<RankBox>(*this, attempt, rank, order));
+  attempt.on_rank_end = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->announce_end(); };
+  for (int rank = 0; rank < attempt.world_size(); ++rank)
+    attempt.start(rank, [this, rank] { ranks_[static_cast<std::size_t>(rank)]->main(); });
+  const Status ran = attempt.run();
+  return conclude(attempt, ran);
+}
+
+AttemptResult SimWorld::conclude(sim::Attempt& attempt, const Status& ran) {
+  AttemptResult result;
+  std::string first_error;
+  std::string first_death;
+  for (int rank = 0; rank < attempt.world_size(); ++rank) {
+    const RankBox& box = *ranks_[static_cast<std::size_t>(rank)];
+    if (attempt.end_of(rank) == sim::RankEnd::threw || (!box.dead() && box.status().failed_with(Code::internal))) {
+      ++result.broken;
+      first_error = fmt::format("rank {}: {}", rank,
+                                box.status() ? attempt.thrown_by(rank) : describe(box.status().error()));
+    } else if (box.dead()) {
+      ++result.died;
+      if (first_death.empty()) first_death = fmt::format("rank {} died", rank);
+    } else if (!box.status()) {
+      ++result.failed;
+      if (first_error.empty()) first_error = fmt::format("rank {}: {}", rank, describe(box.status().error()));
+    } else {
+      ++result.finished;
+    }
+  }
+  if (!ran) {
+    result.why = ran.error().message;
+  } else {
+    result.why = result.broken > 0 || first_death.empty() ? first_error : first_death;
+  }
+  if (result.why.empty()) result.why = "the job finished";
+  return result;
+}
+
+void SimWorld::disk_changed(const sim::DiskChange& change) {
+  if (!options_.probes) return;
+  const RankBox& box = *ranks_[static_cast<std::size_t>(change.issuer.rank)];
+  const Position& position = box.position();
+  const Event place{.kind = EventKind::probe, .phase = position.phase,
+                    .rank = static_cast<std::int16_t>(change.issuer.rank), .attempt = change.issuer.attempt,
+                    .step = position.step};
+  Event event = place;
+  event.kind = EventKind::disk_changed;
+  event.a = static_cast<std::int64_t>(change.op);
+  event.b = change.bytes;
+  event.name = recorder_.intern(change.path);
+  event.detail = change.second.empty() ? 0 : recorder_.intern(change.second);
+  recorder_.event(event);
+  probe_view(ProbeView::processes_die, place);
+  probe_view(ProbeView::power_fails, place);
+}
+
+void SimWorld::probe_view(ProbeView view, const Event& place) {
+  const sim::Disk& disk = resources_.machine.disk();
+  const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
+  Compute& compute = options_.memo ? static_cast<Compute&>(memo_) : direct_;
+  Event event = place;
+  event.a = prober_.ask(disk.digest(side), compute, view, [&] { return disk.snapshot(side); });
+  event.b = static_cast<std::int64_t>(view);
+  event.c = event.attempt;
+  event.rank = -1;
+  recorder_.event(event);
+}
+
+void SimWorld::probe() {
+  if (!options_.probes) return;
+  const Event place{.kind = EventKind::probe, .attempt = history_.size() > 0 ? history_[history_.size() - 1].attempt : 0};
+  probe_view(ProbeView::processes_die, place);
+  probe_view(ProbeView::power_fails, place);
+}
+
+void SimWorld::node_lost(int node, bool data, bool names, const Position& position) {
+  resources_.machine.disk().lose_unsynced(node, lose_unsynced({.data = data, .names = names}));
+  Event event{.kind = EventKind::node_lost, .phase = position.phase, .attempt = position.attempt,
+              .step = position.step, .a = node, .b = data ? 1 : 0, .c = names ? 1 : 0};
+  recorder_.event(event);
+  event = {.kind = EventKind::probe, .phase = position.phase, .attempt = position.attempt, .step = position.step};
+  probe_view(ProbeView::processes_die, event);
+  probe_view(ProbeView::power_fails, event);
+}
+
+}  // namespace firedrill

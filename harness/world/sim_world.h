@@ -1,0 +1,62 @@
+// SimWorld: the ranks as fibers of one thread, virtual time, disk and wire in memory. Same plan, same history, byte for
+// byte. The composition root of the sim world: here the parts of a rank are put together, decorators included.
+//
+// Order of the decorators, from the rank inwards: faults, costs, memo, the kernel. So a memo hit costs the same virtual
+// time as a computation, and what a fault damages never enters the memo.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/sim/machine.h"
+#include "engine/sim/memo.h"
+#include "harness/history/recorder.h"
+#include "harness/world/probe.h"
+#include "harness/world/world.h"
+
+namespace firedrill {
+
+// What outlives a run and is worth keeping: stacks, tables, computed results.
+struct SimResources {
+  sim::FiberPool fibers;
+  sim::Machine machine{fibers};
+  sim::MemoTable memo;
+};
+
+struct SimOptions {
+  bool memo = true;
+  bool probes = true;  // off while a golden is recorded
+};
+
+class SimWorld final : public World {
+ public:
+  // Resets the machine. All arguments must outlive the world.
+  SimWorld(SimResources& resources, const Subject& subject, Prober& prober, History& history,
+           const SimOptions& options = {});
+  ~SimWorld() override;
+
+  Result<AttemptResult> run_attempt(const AttemptOrder& order) override;
+  void probe() override;
+  Observer& observer() { return recorder_; }
+
+ private:
+  class RankBox;
+
+  void disk_changed(const sim::DiskChange& change);
+  void probe_view(ProbeView view, const Event& place);
+  void node_lost(int node, bool data, bool names, const Position& position);
+  AttemptResult conclude(sim::Attempt& attempt, const Status& ran);
+
+  SimResources& resources_;
+  const Subject& subject_;
+  Prober& prober_;
+  History& history_;
+  SimOptions options_;
+  HistoryRecorder recorder_;
+  DirectCompute direct_;
+  sim::MemoCompute memo_;
+  std::vector<NameId> fault_names_;  // by index in the plan
+  std::vector<std::unique_ptr<RankBox>> ranks_;
+};
+
+}  // namespace firedrill
