@@ -20,7 +20,7 @@ if(NOT TORCH_ROOT)
   find_program(PYTHON3 python3)
   if(PYTHON3)
     execute_process(COMMAND ${PYTHON3} -c
-      "import importlib.util, pathlib; s = importlib.util.find_spec('torch'); print(pathlib.Path(s.origin).parent if s else '')"
+      "import importlib.util, os; s = importlib.util.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')"
       OUTPUT_VARIABLE TORCH_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
 endif()

@@ -2,8 +2,7 @@
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
 # program per folder, x_bench.cpp into one benchmark program per folder. ROOMS are the rooms whose headers it may
-# include; its tests may also include engine/sim, which hosts every seam in memory (unless it lies under engine/sim), and
-# TEST_ROOMS.
+# include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
 function(firedrill_room folder)
   cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
