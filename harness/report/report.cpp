@@ -1,0 +1,63 @@
+#include "harness/report/report.h"
+
+#include <algorithm>
+
+namespace firedrill {
+
+std::string_view to_string(RunVerdict verdict) {
+  switch (verdict) {
+    case RunVerdict::pass: return "pass";
+    case RunVerdict::fail: return "fail";
+    case RunVerdict::liveness: return "liveness";
+    case RunVerdict::unknown: return "unknown";
+    case RunVerdict::refused: return "refused";
+  }
+  return "unknown";
+}
+
+int exit_code_of(RunVerdict verdict) {
+  switch (verdict) {
+    case RunVerdict::pass: return 0;
+    case RunVerdict::refused: return 1;
+    case RunVerdict::fail: return 2;
+    case RunVerdict::liveness: return 3;
+    case RunVerdict::unknown: return 4;
+  }
+  return 4;
+}
+
+bool met(const RunReport& run) {
+  if (!run.mutant.empty() || run.expected == "pass") return run.verdict == RunVerdict::pass;
+  if (run.expected == "liveness") return run.verdict == RunVerdict::liveness;
+  if (run.expected == "refuse") return run.verdict == RunVerdict::refused;
+  if (!run.expected.starts_with("fail: ") || run.verdict != RunVerdict::fail) return false;
+  const std::string wanted = run.expected.substr(6);
+  return std::any_of(run.properties.begin(), run.properties.end(), [&wanted](const PropertyLine& property) {
+    return property.name == wanted && property.verdict == "fail";
+  });
+}
+
+int exit_code_of(const RunReport& run) {
+  if (met(run)) return 0;
+  // Something else was expected than the pass that came: the harness, not the engine, promised too little.
+  return run.verdict == RunVerdict::pass ? 2 : exit_code_of(run.verdict);
+}
+
+int combined_exit_code(const std::vector<int>& codes) {
+  for (const int code : {1, 2, 3, 4}) {
+    if (std::find(codes.begin(), codes.end(), code) != codes.end()) return code;
+  }
+  return 0;
+}
+
+void conclude(Report& report) {
+  std::vector<int> codes;
+  for (const RunReport& run : report.runs) codes.push_back(exit_code_of(run));
+  report.exit_code = combined_exit_code(codes);
+  report.verdict = RunVerdict::pass;
+  for (const RunVerdict verdict : {RunVerdict::refused, RunVerdict::fail, RunVerdict::liveness, RunVerdict::unknown}) {
+    if (exit_code_of(verdict) == report.exit_code) report.verdict = verdict;
+  }
+}
+
+}  // namespace firedrill
