@@ -14,14 +14,14 @@ from checks.source import Finding, Source
 CODE_FOLDERS = ("engine", "faults", "harness")
 
 STANDARD = set("""
-    algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits
-    clocale cmath compare complex concepts condition_variable coroutine csignal cstdarg cstddef cstdint
-    cstdio cstdlib cstring ctime cuchar cwchar cwctype deque exception execution filesystem format forward_list fstream
-    functional future initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory
-    memory_resource mutex new numbers numeric optional ostream queue random ranges ratio regex scoped_allocator semaphore
-    set shared_mutex source_location span sstream stack stdexcept stop_token streambuf string string_view
-    syncstream system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray
-    variant vector version""".split())
+    algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes
+    climits clocale cmath compare complex concepts condition_variable coroutine csignal cstdarg cstddef cstdint
+    cstdio cstdlib cstring ctime cuchar cwchar cwctype deque exception execution filesystem format forward_list
+    fstream functional future initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale
+    map memory memory_resource mutex new numbers numeric optional ostream queue random ranges ratio regex
+    scoped_allocator semaphore set shared_mutex source_location span sstream stack stdexcept stop_token streambuf
+    string string_view syncstream system_error thread tuple type_traits typeindex typeinfo unordered_map
+    unordered_set utility valarray variant vector version""".split())
 THREADS = set("thread mutex shared_mutex condition_variable future semaphore latch barrier stop_token".split())
 FILES = set("filesystem fstream cstdio csignal".split())
 SYSTEM = re.compile(r"(sys|linux|net|netinet|arpa|asm|bits)/|(unistd|fcntl|signal|poll|dirent|spawn|sched|dlfcn|pthread"
