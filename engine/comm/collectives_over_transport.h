@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/comm/tree.h"
+#include "engine/comm/exchange.h"
 #include "engine/seam/collectives.h"
 #include "engine/seam/compute.h"
 #include "engine/seam/observer.h"
@@ -53,10 +53,8 @@ class TransportCollectives final : public Collectives {
   void abort(const Error& reason) override;
 
  private:
-  class Exchange;  // one collective call in progress
-  struct GroupPlan;
-
   GroupPlan& plan_of(const Group& group);
+  Exchange begin(const Group& group, const Call& call);
   Error report(std::string_view operation, const Group& group, const Call& call, Error error);
 
   Transport& transport_;

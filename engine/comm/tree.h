@@ -42,10 +42,11 @@ class TreeReduction {
   std::size_t count() const { return count_; }
   // What is left: the maximal subtrees of the lanes that were added, in lane order.
   const Value& operator[](std::size_t i) const { return partials_[i]; }
+  std::span<const Value> partials() const { return {partials_.data(), count_}; }
   Value take(std::size_t i) { return std::move(partials_[i]); }
 
  private:
-  static constexpr std::size_t capacity = 64;  // two subtrees a level at most
+  static constexpr std::size_t capacity = 48;  // two subtrees a level at most
 
   Compute& compute_;
   ReduceOp op_;

@@ -49,7 +49,8 @@ struct Call {
 class Collectives {
  public:
   virtual ~Collectives() = default;
-  // `lanes`: one Value per lane this rank owns, all of one type (f32, i64) and shape. Result: the same shape.
+  // `lanes`: one Value per lane this rank owns, all of one type (f32, i64) and shape, or packs of such, all alike.
+  // Result: the same shape.
   virtual Result<Value> all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op, const Call& call) = 0;
   // As all_reduce for one-dimensional Values, but each rank gets its shard only: shard_range(count, size, me).
   virtual Result<Value> reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,

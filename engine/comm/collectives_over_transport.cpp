@@ -1,0 +1,102 @@
+#include "engine/comm/collectives_over_transport.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/comm/exchange.h"
+
+namespace firedrill {
+
+TransportCollectives::TransportCollectives(Transport& transport, Compute& compute, const Position& position,
+                                           Observer& observer, CollectivesOptions options)
+    : transport_(transport),
+      compute_(compute),
+      position_(position),
+      observer_(observer),
+      options_(options),
+      token_(Value::copy_of(std::span<const std::int64_t>())) {}
+
+TransportCollectives::~TransportCollectives() = default;
+
+GroupPlan& TransportCollectives::plan_of(const Group& group) {
+  for (const std::unique_ptr<GroupPlan>& plan : plans_) {
+    if (plan->id != group.id) continue;
+    FD_CHECK(plan->subtrees.size() == group.ranks.size() && plan->lanes == group.lane_count(),
+             "two groups with the number {}: {}", group.id, group.name);
+    return *plan;
+  }
+  plans_.push_back(std::make_unique<GroupPlan>(group));
+  return *plans_.back();
+}
+
+Exchange TransportCollectives::begin(const Group& group, const Call& call) {
+  GroupPlan& plan = plan_of(group);
+  return Exchange({.transport = transport_, .compute = compute_, .group = group, .plan = plan}, plan.calls++,
+                  call.deadline, options_.sharded_from);
+}
+
+Error TransportCollectives::report(std::string_view operation, const Group& group, const Call& call, Error error) {
+  if (error.code == Code::dead || error.code == Code::fenced) return error;
+  error.message = fmt::format("{} of {} over {}: {}", operation, call.purpose, group.name, error.message);
+  emit(observer_, position_, {.kind = EventKind::note, .name = observer_.intern(error.message)});
+  return error;
+}
+
+Result<Value> TransportCollectives::all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                                               const Call& call) {
+  Result<Value> result = begin(group, call).all_reduce(lanes, op);
+  if (!result) return report("all_reduce", group, call, std::move(result).error());
+  return result;
+}
+
+Result<Value> TransportCollectives::reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                                                   const Call& call) {
+  Result<Value> result = begin(group, call).reduce_scatter(lanes, op);
+  if (!result) return report("reduce_scatter", group, call, std::move(result).error());
+  return result;
+}
+
+Result<Value> TransportCollectives::all_gather(const Group& group, const Value& mine, const Call& call) {
+  Result<Value> result = begin(group, call).all_gather(mine);
+  if (!result) return report("all_gather", group, call, std::move(result).error());
+  return result;
+}
+
+Result<Value> TransportCollectives::broadcast(const Group& group, const Value& value, int root, const Call& call) {
+  Result<Value> result = begin(group, call).broadcast(value, root);
+  if (!result) return report("broadcast", group, call, std::move(result).error());
+  return result;
+}
+
+Status TransportCollectives::barrier(const Group& group, const Call& call) {
+  Status status = begin(group, call).barrier(token_);
+  if (!status) return report("barrier", group, call, std::move(status).error());
+  return status;
+}
+
+Result<Value> TransportCollectives::all_to_all(const Group& group, std::span<const Value> to, const Call& call) {
+  Result<Value> result = begin(group, call).all_to_all(to);
+  if (!result) return report("all_to_all", group, call, std::move(result).error());
+  return result;
+}
+
+Status TransportCollectives::send(const Group& group, int peer, const Value& value, const Call& call) {
+  FD_CHECK(peer >= 0 && peer < group.size() && peer != group.me, "member {} sends to member {} of {}", group.me, peer,
+           group.name);
+  Status status = transport_.send(group.ranks[static_cast<std::size_t>(peer)], pair_tag(group), value, call.deadline);
+  if (!status) return report("send", group, call, std::move(status).error());
+  return status;
+}
+
+Result<Value> TransportCollectives::recv(const Group& group, int peer, const Call& call) {
+  FD_CHECK(peer >= 0 && peer < group.size() && peer != group.me, "member {} receives from member {} of {}", group.me,
+           peer, group.name);
+  Result<Value> result = transport_.recv(group.ranks[static_cast<std::size_t>(peer)], pair_tag(group), call.deadline);
+  if (!result) return report("recv", group, call, std::move(result).error());
+  return result;
+}
+
+void TransportCollectives::abort(const Error& reason) { transport_.abort(reason); }
+
+}  // namespace firedrill
