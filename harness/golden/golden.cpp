@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/golden/record.h"
+
 namespace firedrill {
 
 std::string to_string(const GoldenKey& key) {
@@ -116,7 +118,6 @@ std::optional<Digest> final_state_of(const History& history, std::int64_t last_s
   return digest_of_tensors(names, digests);
 }
 
-// Declared in record.h: a recording run's history as a golden.
 Result<Golden> golden_from(const History& history, const Job& job, const GoldenKey& key) {
   Golden golden{.job = job.name, .key = key, .tensors = {}, .steps = {}};
   for (std::int64_t step = 1; step <= job.steps; ++step) {

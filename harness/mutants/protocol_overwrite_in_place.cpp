@@ -9,13 +9,13 @@ class OverwriteInPlace final : public Protocol {
   std::string shard_directory(const CheckpointId&) const override { return "shards/current"; }
 
   Status open_try(const CheckpointContext& ctx, const std::string& directory, std::int64_t) override {
-    const Status made = ctx.parts.files.make_directory(directory);
+    Status made = ctx.parts.files.make_directory(directory);
     if (!made && !made.failed_with(Code::already_exists)) return made;
     return ctx.parts.files.sync_directory("shards");
   }
 
   Status write_shard(const CheckpointContext& ctx, const std::string& path, const Value& bytes) override {
-    const Status removed = ctx.parts.files.remove(path);
+    Status removed = ctx.parts.files.remove(path);
     if (!removed && !removed.failed_with(Code::not_found)) return removed;
     return write_synced(ctx.parts.files, path, bytes);
   }

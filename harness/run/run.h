@@ -36,7 +36,9 @@ struct RunOptions {
 struct Trial {
   RunVerdict verdict = RunVerdict::unknown;
   std::string_view property;  // the first that failed or is unknown; empty if none
-  Digest history;             // only if asked for
+  std::string evidence;       // of that property
+  int faults_fired = 0;
+  Digest history;  // only if asked for
 };
 
 class Session {
@@ -63,9 +65,5 @@ class Session {
 
 // "reproduce" line of a plan: the command that gives the same history.
 std::string reproduce_line(const Plan& plan);
-
-// The hidden verb of a rank's process: runs one rank of a plan and never returns to the command line's work. The process
-// world starts it; people do not.
-int rank_main(int argc, char** argv);
 
 }  // namespace firedrill

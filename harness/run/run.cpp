@@ -1,0 +1,254 @@
+#include "harness/run/run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+
+#include "engine/model/numerics.h"
+#include "harness/golden/record.h"
+#include "harness/history/lines.h"
+#include "harness/mutants/mutants.h"
+#include "harness/run/timeline.h"
+#include "harness/world/process_world.h"
+#include "harness/world/sim_world.h"
+#include "harness/world/supervisor.h"
+
+namespace firedrill {
+namespace {
+
+// A job ready to run: what is made once for all its runs.
+struct Prepared {
+  Job job;
+  Corpus corpus;
+  Value text;
+  Model model;
+  Sampler sampler;
+  std::optional<Golden> golden = {};
+  std::string golden_note = {};
+};
+
+// What belongs to one job in one layout with one engine (right or broken).
+struct Bench {
+  RunIdentity identity;
+  std::unique_ptr<Prober> prober;
+};
+
+RunVerdict verdict_of(const RunOutcome& outcome, const std::vector<Judged>& judged) {
+  if (outcome.check_failed) return RunVerdict::fail;
+  const Outcome properties = overall(judged);
+  if (properties == Outcome::fail) return RunVerdict::fail;
+  if (!outcome.finished) return RunVerdict::liveness;
+  return properties == Outcome::unknown ? RunVerdict::unknown : RunVerdict::pass;
+}
+
+const Judged* first_bad(const std::vector<Judged>& judged) {
+  for (const Outcome bad : {Outcome::fail, Outcome::unknown}) {
+    for (const Judged& each : judged) {
+      if (each.verdict.outcome == bad) return &each;
+    }
+  }
+  return nullptr;
+}
+
+std::string reason_of(RunVerdict verdict, const RunOutcome& outcome, const std::vector<Judged>& judged) {
+  if (verdict == RunVerdict::pass) return {};
+  if (outcome.check_failed) return fmt::format("a check in the engine failed: {}", outcome.why);
+  if (verdict == RunVerdict::liveness) return outcome.why;
+  const Judged* bad = first_bad(judged);
+  return bad == nullptr ? outcome.why : fmt::format("{}: {}", bad->property->name, bad->verdict.evidence);
+}
+
+Status write_text(const std::filesystem::path& file, std::string_view text) {
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file.string())};
+  return {};
+}
+
+}  // namespace
+
+struct Session::Impl {
+  explicit Impl(SessionOptions given) : options(std::move(given)) {}
+
+  Result<Prepared*> prepare(const Job& job);
+  Result<const Golden*> golden_of(Prepared& prepared);
+  Bench& bench_of(const Plan& plan, Prepared& prepared);
+  Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
+  const std::string& numerics(Numerics numerics);
+  void tell(std::string_view what) const {
+    if (options.progress) options.progress(what);
+  }
+
+  SessionOptions options;
+  Tables tables;
+  History history{tables};
+  SimResources resources;
+  std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
+  std::map<std::string, Bench> benches;                       // by the above, layout and mutant
+  std::map<Numerics, std::string> numerics_keys;
+};
+
+const std::string& Session::Impl::numerics(Numerics numerics) {
+  std::string& key = numerics_keys[numerics];
+  if (key.empty()) key = firedrill::numerics_key(numerics);
+  return key;
+}
+
+Result<Prepared*> Session::Impl::prepare(const Job& job) {
+  const std::string key = digest_of_job(job).hex() + job.data.corpus;
+  auto& slot = prepared[key];
+  if (!slot) {
+    FD_TRY(Corpus corpus, load_corpus(job.data.corpus));
+    CorpusSplit split = split_corpus(corpus, job.data.held_out);
+    FD_TRY(Sampler sampler, Sampler::make(job, split.training.count()));
+    slot = std::make_unique<Prepared>(Prepared{.job = job, .corpus = std::move(corpus),
+                                               .text = std::move(split.training), .model = Model(job),
+                                               .sampler = std::move(sampler)});
+  }
+  return slot.get();
+}
+
+Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
+  if (job.golden) return &*job.golden;
+  const GoldenKey key{.job = digest_of_job(job.job), .corpus = job.corpus.digest,
+                      .numerics = numerics(job.job.numerics)};
+  if (!options.golden_directory.empty()) {
+    const auto file = options.golden_directory / golden_file_name(job.job.name, key);
+    Result<Golden> recorded = read_golden(file);
+    if (!recorded && !recorded.failed_with(Code::not_found)) return std::move(recorded).error();
+    if (recorded && recorded->key == key) {
+      job.golden = std::move(*recorded);
+      job.golden_note = fmt::format("recorded in {}", file.string());
+      return &*job.golden;
+    }
+  }
+  tell(fmt::format("recording the golden of {}: no recorded one has its key", job.job.name));
+  FD_TRY(job.golden, record_golden(job.job, job.model, job.corpus, key.numerics));
+  job.golden_note = "computed now: no recorded golden has this key";
+  return &*job.golden;
+}
+
+Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
+  const std::string key = fmt::format("{}{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
+                                      to_string(plan.layout), plan.run_id, plan.mutant);
+  auto [slot, fresh] = benches.try_emplace(key);
+  Bench& bench = slot->second;
+  if (fresh) {
+    bench.identity = make_run_identity(job.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
+    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), job.job, bench.identity, tables);
+  }
+  return bench;
+}
+
+Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory) {
+  Bench& bench = bench_of(plan, job);
+  const Subject subject{.plan = plan, .model = job.model, .sampler = job.sampler, .text = job.text,
+                        .identity = bench.identity, .protocol = [&plan] { return make_protocol(plan.mutant); }};
+  history.reset();
+  if (plan.world == WorldKind::sim) {
+    SimWorld world(resources, subject, *bench.prober, history, {.memo = options.memo});
+    return supervise(plan, world, world.observer(), history);
+  }
+  FD_TRY(const std::unique_ptr<ProcessWorld> world,
+         ProcessWorld::start(subject, *bench.prober, history, {.directory = directory}));
+  return supervise(plan, *world, world->observer(), history);
+}
+
+Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Session::~Session() = default;
+
+const History& Session::history() const { return impl_->history; }
+const std::string& Session::numerics_key(Numerics numerics) { return impl_->numerics(numerics); }
+
+Result<const Golden*> Session::golden(const Job& job, std::string* note) {
+  FD_TRY(Prepared* const prepared, impl_->prepare(job));
+  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared));
+  if (note != nullptr) *note = prepared->golden_note;
+  return golden;
+}
+
+Result<Golden> Session::record(const Job& job) {
+  FD_TRY(Prepared* const prepared, impl_->prepare(job));
+  return record_golden(job, prepared->model, prepared->corpus, numerics_key(job.numerics));
+}
+
+Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared));
+  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, {}));
+  append_golden(*golden, impl_->history);
+  const std::vector<Judged> judged = judge_all(Case(impl_->history, plan));
+  Trial trial{.verdict = verdict_of(outcome, judged)};
+  if (const Judged* bad = first_bad(judged)) {
+    trial.property = bad->property->name;
+    trial.evidence = bad->verdict.evidence;
+  } else if (trial.verdict != RunVerdict::pass) {
+    trial.evidence = outcome.why;
+  }
+  trial.faults_fired = static_cast<int>(impl_->history.of(EventKind::fault_fired).size());
+  if (with_digest) trial.history = impl_->history.digest();
+  return trial;
+}
+
+Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
+  const auto began = std::chrono::steady_clock::now();
+  Plan plan = given;
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  if (plan.corpus_digest && *plan.corpus_digest != prepared->corpus.digest) {
+    return Error{.code = Code::mismatch,
+                 .message = fmt::format("the corpus {} has changed since the plan was made: its digest is {}, the plan's {}",
+                                        plan.job.data.corpus, prepared->corpus.digest.hex(), plan.corpus_digest->hex()),
+                 .hint = "give the text of then (--set job.data.corpus=PATH), or run the scenario again"};
+  }
+  plan.corpus_digest = prepared->corpus.digest;
+  if (options.directory) FD_TRY_VOID(write_plan(plan, *options.directory / "plan.json"));
+  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared));
+  impl_->tell(fmt::format("running {} in the {} world", plan.scenario, to_string(plan.world)));
+  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or("")));
+  History& history = impl_->history;
+  append_golden(*golden, history);
+  if (options.directory)
+    FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
+
+  const Case run(history, plan);
+  const std::vector<Judged> judged = judge_all(run);
+  RunReport report{.scenario = plan.scenario_path.empty() ? plan.scenario : plan.scenario_path,
+                   .world = std::string(to_string(plan.world)),
+                   .layout = to_string(plan.layout),
+                   .seed = plan.seed,
+                   .mutant = plan.mutant};
+  report.verdict = verdict_of(outcome, judged);
+  report.reason = reason_of(report.verdict, outcome, judged);
+  report.expected = to_string(plan.expect);
+  if (const auto final_state = final_state_of(history, plan.job.steps)) report.final_digest = final_state->hex();
+  report.golden_digest = golden->final_state().hex();
+  report.golden_note = prepared->golden_note;
+  if (const auto difference = first_difference(run))
+    report.first_difference = {.tensor = difference->tensor, .step = difference->step};
+  for (const FaultSpec& fault : plan.faults)
+    report.planned.push_back({.fault = describe(fault), .may_not_fire = fault.may_not_fire});
+  report.fired = fired_in(history);
+  for (const Judged& each : judged)
+    report.properties.push_back({.name = std::string(each.property->name),
+                                 .verdict = std::string(to_string(each.verdict.outcome)),
+                                 .checked = each.verdict.checked,
+                                 .evidence = each.verdict.evidence});
+  report.attempts = timeline_of(history);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  if (options.directory) report.directory = options.directory->string();
+  report.reproduce = reproduce_line(plan);
+  return report;
+}
+
+std::string reproduce_line(const Plan& plan) {
+  std::string line = fmt::format("firedrill run {} --world {} --seed {}", plan.scenario_path, to_string(plan.world),
+                                 plan.seed);
+  if (!plan.mutant.empty()) line += fmt::format(" --mutant {}", plan.mutant);
+  for (const std::string& setting : plan.settings) line += fmt::format(" --set '{}'", setting);
+  return line;
+}
+
+}  // namespace firedrill

@@ -1,0 +1,14 @@
+// Time line: a history told attempt by attempt, for reports.
+#pragma once
+
+#include <vector>
+
+#include "harness/history/history.h"
+#include "harness/report/report.h"
+
+namespace firedrill {
+
+std::vector<AttemptLine> timeline_of(const History& history);
+std::vector<FiredFault> fired_in(const History& history);
+
+}  // namespace firedrill
