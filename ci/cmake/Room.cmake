@@ -55,7 +55,7 @@ function(firedrill_room folder)
   endif()
 endfunction()
 
-# One test program; each of its tests is a ctest of its own, labelled with the folder. Tests are found when ctest runs,
+# One test program; each of its tests is a ctest of its own, labelled with the folder, and runs in the source folder. Tests are found when ctest runs,
 # not when the program is built: finding them loads LibTorch, which costs more than most tests.
 function(firedrill_test name folder torch libraries)
   add_executable(${name} ${ARGN})
@@ -67,6 +67,6 @@ function(firedrill_test name folder torch libraries)
     target_precompile_headers(${name} REUSE_FROM firedrill_torch_pch)
   endif()
   include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}."
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        PROPERTIES TIMEOUT 600 LABELS ${folder})
 endfunction()
