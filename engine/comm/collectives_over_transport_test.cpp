@@ -1,0 +1,152 @@
+#include "engine/comm/collectives_over_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/comm/test_transport.h"
+#include "engine/seam/contract/collectives_contract.h"
+
+namespace firedrill {
+namespace {
+
+class NoteObserver final : public Observer {
+ public:
+  void event(const Event& event) override { events.push_back(event); }
+  NameId intern(std::string_view text) override {
+    names.emplace_back(text);
+    return static_cast<NameId>(names.size());
+  }
+  bool knows_state(const Digest&) override { return false; }
+  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
+
+  std::vector<Event> events;
+  std::vector<std::string> names;
+};
+
+// One rank's collectives and all under them.
+struct Rank {
+  Rank(TestTransport::Shared& shared, int number, int ranks, CollectivesOptions options)
+      : position{.attempt = 1, .rank = number, .step = 4, .phase = Phase::exchange},
+        transport(shared, number, ranks),
+        collectives(transport, compute, position, observer, options) {}
+  Position position;
+  NoteObserver observer;
+  DirectCompute compute;
+  TestTransport transport;
+  TransportCollectives collectives;
+};
+
+auto with_options(CollectivesOptions options) {
+  return [options](int ranks, const std::function<void(int, Collectives&)>& body) {
+    TestTransport::Shared shared;
+    run_threads(ranks, [&](int rank) {
+      Rank parts(shared, rank, ranks, options);
+      body(rank, parts.collectives);
+      EXPECT_TRUE(parts.observer.events.empty());
+    });
+    for (const auto& [key, box] : shared.boxes) EXPECT_TRUE(box.empty()) << "a message that nobody took";
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Threads, CollectivesContract,
+    testing::Values(CollectivesUnderTest{"over_the_owner",
+                                         with_options({.sharded_from = std::numeric_limits<std::size_t>::max()})},
+                    CollectivesUnderTest{"by_shards", with_options({.sharded_from = 0})},
+                    CollectivesUnderTest{"mixed", with_options({.sharded_from = 600})}),
+    name_of_collectives_under_test);
+
+Group pair_group(int me) {
+  return {.id = 1, .name = "dp", .ranks = {0, 1}, .lanes = {{.begin = 0, .end = 1}, {.begin = 1, .end = 2}}, .me = me};
+}
+constexpr Call grad{.purpose = "grad", .deadline = std::chrono::hours(1)};
+
+TEST(TransportCollectives, SmallReductionNeedsTwoMessagesForEachPeerOfItsOwner) {
+  TestTransport::Shared shared;
+  run_threads(4, [&](int number) {
+    Rank rank(shared, number, 4, {});
+    Group group{.id = 1, .name = "dp", .ranks = {0, 1, 2, 3}, .lanes = {}, .me = number};
+    for (int i = 0; i < 4; ++i) group.lanes.push_back({.begin = 2 * i, .end = 2 * i + 2});
+    const std::vector<Value> lanes(2, Value::copy_of(std::vector<float>{1}));
+    EXPECT_TRUE(rank.collectives.all_reduce(group, lanes, ReduceOp::sum, grad));
+  });
+  EXPECT_EQ(shared.messages, 6U);
+}
+
+TEST(TransportCollectives, OwnerGoesRoundTheGroup) {
+  TestTransport::Shared shared;
+  run_threads(2, [&](int number) {
+    Rank rank(shared, number, 2, {});
+    const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
+    for (int i = 0; i < 6; ++i) {
+      ASSERT_TRUE(rank.collectives.all_reduce(pair_group(number), lanes, ReduceOp::sum, grad));
+    }
+  });
+  std::map<int, int> sent;
+  for (const auto& [key, box] : shared.boxes) ++sent[std::get<0>(key)];
+  EXPECT_EQ(sent[0], 6);
+  std::map<int, int> first_round;  // to the owner: low bits of the tag are the round, 0 is in
+  for (const auto& [key, box] : shared.boxes) {
+    if ((std::get<2>(key) & 15) == 0) ++first_round[std::get<1>(key)];
+  }
+  EXPECT_EQ(first_round[0], 3);
+  EXPECT_EQ(first_round[1], 3);
+}
+
+TEST(TransportCollectives, AbortEndsAWaitAndNamesTheCall) {
+  TestTransport::Shared shared;
+  Rank waiting(shared, 0, 2, {});
+  Rank other(shared, 1, 2, {});
+  Result<Value> result = Value();
+  std::thread thread([&] {
+    const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
+    result = waiting.collectives.all_reduce(pair_group(0), lanes, ReduceOp::sum, grad);
+  });
+  other.collectives.abort(Error{.code = Code::aborted, .message = "rank 1 died"});
+  thread.join();
+  ASSERT_TRUE(result.failed_with(Code::aborted));
+  EXPECT_EQ(result.error().message, "all_reduce of grad over dp: rank 1 died");
+  ASSERT_EQ(waiting.observer.events.size(), 1U);
+  EXPECT_EQ(waiting.observer.events[0].kind, EventKind::note);
+  EXPECT_EQ(waiting.observer.events[0].step, 4);
+}
+
+TEST(TransportCollectives, LanesThatDifferBetweenRanksAreAMismatch) {
+  TestTransport::Shared shared;
+  run_threads(2, [&](int number) {
+    Rank rank(shared, number, 2, {});
+    const std::vector<Value> lanes = {Value::copy_of(std::vector<float>(static_cast<std::size_t>(number + 1)))};
+    const Result<Value> result = rank.collectives.all_reduce(pair_group(number), lanes, ReduceOp::sum, grad);
+    if (number == 0) {
+      EXPECT_TRUE(result.failed_with(Code::mismatch));
+      rank.collectives.abort(result.error());  // as a rank does that fails
+    } else {
+      EXPECT_TRUE(result.failed_with(Code::aborted));
+    }
+  });
+}
+
+// A transport of a rank that was killed.
+class DeadTransport final : public ForwardingTransport {
+ public:
+  using ForwardingTransport::ForwardingTransport;
+  Status send(int, Tag, const Value&, Time) override { return Error{.code = Code::dead, .message = "killed"}; }
+  Result<Value> recv(int, Tag, Time) override { return Error{.code = Code::dead, .message = "killed"}; }
+};
+
+TEST(TransportCollectives, DeadRankGetsDeadAndLeavesNoEvent) {
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 2, {});
+  DeadTransport transport(rank.transport);
+  TransportCollectives collectives(transport, rank.compute, rank.position, rank.observer);
+  const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
+  EXPECT_TRUE(collectives.all_reduce(pair_group(0), lanes, ReduceOp::sum, grad).failed_with(Code::dead));
+  EXPECT_TRUE(collectives.barrier(pair_group(0), grad).failed_with(Code::dead));
+  EXPECT_TRUE(rank.observer.events.empty());
+}
+
+}  // namespace
+}  // namespace firedrill
