@@ -1,8 +1,7 @@
 # firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [EXECUTABLE name])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
-# program per folder, x_bench.cpp into one benchmark program per folder. ROOMS are the rooms whose headers it may
-# include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
+# program per folder, each x_bench.cpp is a program of its own. ROOMS are the rooms whose headers it may include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
 function(firedrill_room folder)
   cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
@@ -46,13 +45,16 @@ function(firedrill_room folder)
     firedrill_test(${target}_test ${folder} "${ROOM_TORCH}" "${target};${test_rooms}" ${tests})
   endif()
   find_package(benchmark QUIET)
-  if(benches AND benchmark_FOUND)
-    add_executable(${target}_bench ${benches})
-    target_link_libraries(${target}_bench PRIVATE ${target} ${test_rooms} benchmark::benchmark)
-    if(ROOM_TORCH)
-      target_precompile_headers(${target}_bench REUSE_FROM firedrill_torch_pch)
+  foreach(bench IN LISTS benches)
+    get_filename_component(name ${bench} NAME_WE)
+    if(benchmark_FOUND)
+      add_executable(${name} ${bench})
+      target_link_libraries(${name} PRIVATE ${target} ${test_rooms} benchmark::benchmark)
+      if(ROOM_TORCH)
+        target_precompile_headers(${name} REUSE_FROM firedrill_torch_pch)
+      endif()
     endif()
-  endif()
+  endforeach()
 endfunction()
 
 # One test program; each of its tests is a ctest of its own, labelled with the folder, and runs in the source folder. Tests are found when ctest runs,
