@@ -40,7 +40,6 @@ class Content {
     std::int64_t value_begin = 0;  // where in `value` the extent starts
     Digest digest;                 // of all of the above
   };
-  void insert(std::size_t place, Extent extent);
   void cut(std::int64_t begin, std::int64_t end);  // makes a gap
 
   std::vector<Extent> extents_;  // by begin, disjoint

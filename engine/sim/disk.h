@@ -99,14 +99,19 @@ class Disk {
     int names = 0;
   };
   Lost lose_unsynced(int node, const UnsyncedChooser& lost);
-  // All unsynced items of all nodes, in the order of issue.
-  std::vector<UnsyncedItem> unsynced() const;
+  // All unsynced items of all nodes, in the order of issue. The paths are valid until the next reset.
+  std::vector<UnsyncedItem> unsynced();
 
   const std::vector<DiskRecord>& log() const { return log_; }
   std::int64_t free_space() const { return options_.capacity - used_; }
   std::uint64_t operations() const { return operations_; }
 
-  // The operations behind the seam, without a gate. `path` names the file for observers.
+  // The same text for as long as no reset.
+  std::string_view lasting(std::string_view path) { return paths_[paths_.intern(path)].text; }
+  // Grows with every reset: what was opened under another one is gone.
+  std::uint64_t generation() const { return generation_; }
+
+  // The operations behind the seam, without a gate. `path` names the file for observers and lasts.
   Result<InodeId> create(std::string_view path, const Issuer& issuer);
   Result<InodeId> open(std::string_view path);
   void release(InodeId file);  // of a create or an open
@@ -136,12 +141,14 @@ class Disk {
     Value bytes;
     int node;
     std::uint64_t operation;
+    bool lost = false;
   };
   struct PendingName {
     std::string_view name;
     InodeId inode;  // none: removed
     int node;
     std::uint64_t operation;
+    bool lost = false;
   };
   struct Inode {
     FileKind kind = FileKind::file;
@@ -168,21 +175,32 @@ class Disk {
     std::string_view name;
   };
   Result<Spot> spot_for(std::string_view path);
-  InodeId child(std::size_t view, InodeId directory, std::string_view name) const;
+  static std::vector<Child>::iterator find_child(std::vector<Child>& children, std::string_view name);
+  InodeId child(std::size_t view, InodeId directory, std::string_view name);
   // Sets or (none) removes an entry in one view, with all that can be reached through it.
   void set_child(std::size_t view, InodeId directory, std::string_view name, InodeId inode);
+  // An entry changes for all to see; durable with the directory's next sync.
   void change_name(const Spot& spot, InodeId inode, const Issuer& issuer);
+  PathId path_in(PathId directory, std::string_view name);
   void reach(std::size_t view, InodeId inode, PathId path);
   void unreach(std::size_t view, InodeId inode, PathId path);
-  Digest term(std::size_t view, InodeId inode, PathId path) const;
+  // Takes the file out of a view's digest before its content changes, and puts it back after.
   void count_content(std::size_t view, InodeId inode, bool add);
-  void settle_writes(InodeId file);
-  void note_change(const DiskChange& change, InodeId file, std::int64_t offset, const Value* bytes);
+  Digest term(std::size_t view, InodeId inode, PathId path) const;
+  void note_change(const DiskChange& change, InodeId file = none, std::int64_t offset = 0, const Value& bytes = {});
 
-  struct Choice;
-  void collect(std::vector<Choice>& choices, int node, bool all) const;
-  UnsyncedItem describe_item(const Choice& choice) const;
-  void apply_choices(const std::vector<Choice>& choices, int node);
+  // An unsynced item in place; disk_loss.cpp.
+  struct Pending {
+    std::uint64_t operation;
+    InodeId inode;
+    std::size_t index;
+    bool is_name;
+    bool removal;
+  };
+  std::vector<Pending> pending_in_order() const;
+  UnsyncedItem describe_item(const Pending& pending);
+  void settle_lost_writes(InodeId file, int node);
+  void settle_lost_names(InodeId directory, int node);
 
   DiskOptions options_;
   std::deque<Inode> inodes_;
@@ -191,6 +209,8 @@ class Disk {
   Digest view_digest_[2];
   std::int64_t used_ = 0;
   std::uint64_t operations_ = 0;
+  std::uint64_t generation_ = 0;
+  std::string scratch_;
   std::vector<DiskRecord> log_;
 };
 

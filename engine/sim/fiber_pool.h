@@ -1,8 +1,9 @@
 // Fibers with pooled stacks: coroutines of Boost.Context that outlive their tasks, so that a trial pays neither mmap
 // nor page faults. The pool outlives many schedulers and trials.
 //
-// Threads: a pool and all that uses it belong to one thread. Errors: none; wrong use fails a check. A stack overflow
-// hits a protected page and ends the program. Under AddressSanitizer each switch is announced to it.
+// Threads: a pool and all that uses it belong to one thread; one scheduler at a time. Errors: none; wrong use fails a
+// check. A stack overflow hits a protected page and ends the program. Under AddressSanitizer each switch is announced
+// to it.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/seam/clock.h"
@@ -20,9 +23,10 @@ inline constexpr Time never = Time::max();
 
 // What a blocked fiber waits for; only read for messages.
 struct WaitFor {
-  const char* what = "";  // "a message from rank {} with tag {}": both places optional, filled from the numbers
+  const char* what = "";  // "a message from rank {0} with tag {1}", "the key '{2}'"
   std::int64_t first = 0;
   std::int64_t second = 0;
+  std::string_view text = {};  // valid while the fiber is blocked
 };
 
 enum class FiberState : std::uint8_t { idle, ready, running, blocked };
@@ -35,12 +39,12 @@ struct Fiber {
   Time time{0};           // when it goes on
   std::uint64_t tie = 0;  // who is first among equals
   Time expiry = never;    // blocked: when it gives up waiting
-  bool expired = false;
+  bool notified = false;  // blocked: it was woken and only waits for its time
   std::size_t place = 0;  // in the scheduler's queue
   WaitFor waits_for;
   int rank = -1;  // for messages
-  const char* name = "";
-  std::uint32_t order = 0;
+  std::string name;
+  std::uint64_t order = 0;
   bool quits = false;
   // For AddressSanitizer.
   const void* stack_bottom = nullptr;

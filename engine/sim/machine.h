@@ -66,7 +66,8 @@ enum class RankEnd : std::uint8_t {
 };
 
 class Machine;
-class SimRank;  // rank.h
+class SimRank;   // rank.h
+class SimStore;  // store.h
 
 class Attempt {
  public:
@@ -101,15 +102,13 @@ class Attempt {
   friend class Machine;
   friend class SimRank;
   void reset(const AttemptOptions& options);
-  void rank_ended();
-  void task_ended();
-  void tell_of_death(int rank);
+  void kill_started();
 
   Machine& machine_;
   int number_ = 0;
   std::size_t ranks_in_use_ = 0;
   std::vector<std::unique_ptr<SimRank>> ranks_;
-  std::unique_ptr<class SimStore> store_;
+  std::unique_ptr<SimStore> store_;
   int tasks_alive_ = 0;
 };
 
@@ -120,7 +119,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // A fresh machine at time 0 with an empty disk. What was left of older attempts is killed.
+  // A fresh machine at time 0 with an empty disk (its on_change stays). What was left of older attempts is killed.
   void reset(const MachineOptions& options);
   // Valid until the next reset.
   Attempt& start_attempt(const AttemptOptions& options);
@@ -129,6 +128,7 @@ class Machine {
 
   Disk& disk() { return disk_; }
   Scheduler& scheduler() { return scheduler_; }
+  std::uint64_t next_serial() { return serial_++; }  // of a fiber
   const CostTable& costs() const { return options_.costs; }
   Time now() const { return scheduler_.now(); }
 
@@ -138,6 +138,7 @@ class Machine {
   Disk disk_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
   std::size_t attempts_in_use_ = 0;
+  std::uint64_t serial_ = 0;
 };
 
 // Charges a kernel's virtual time (by its kind, not scaled by the schedule) and then runs it; `dead` if the rank is.

@@ -27,9 +27,9 @@ struct Schedule {
 
 struct SpawnOptions {
   Time at{0};               // first runs then
-  std::uint32_t order = 0;  // smaller is first among equals when plain
+  std::uint64_t order = 0;  // smaller is first among equals when plain; no two alive share one
   int rank = -1;            // for messages, with the name
-  const char* name = "main";
+  std::string_view name = "main";
 };
 
 enum class Woken : std::uint8_t { notified, expired };
@@ -80,6 +80,9 @@ class Scheduler {
   // A fiber that is blocked or spends time goes on now.
   void hasten(Fiber& fiber);
 
+  // The thread is unwinding or in a catch block.
+  static bool handling_exception();
+
   // "rank 0 main waits for a message from rank 2 with tag 7 (at 1200 ns); ..." over all blocked fibers.
   std::string describe_waiting() const;
 
@@ -92,11 +95,13 @@ class Scheduler {
   };
 
   std::uint64_t draw_tie(const Fiber& fiber) { return random_ ? rng_.next() : fiber.order; }
-  void push(Fiber& fiber, Time time);
-  void remove(Fiber& fiber);
+  void push(const Entry& entry);
+  Fiber& pop();
   void set_time(Fiber& fiber, Time time);  // of a fiber in the queue
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
+  void place_at(std::size_t place, const Entry& entry);
+  void activate(Fiber& fiber);
   void yield();  // the running fiber is already filed (in the queue, blocked or ended)
   void task_ended(Fiber& fiber);
 

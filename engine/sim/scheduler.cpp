@@ -1,0 +1,238 @@
+#include "engine/sim/scheduler.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/check.h"
+
+namespace firedrill::sim {
+namespace {
+
+constexpr std::size_t nowhere = ~std::size_t{0};
+
+}  // namespace
+
+Scheduler::Scheduler(FiberPool& pool) : pool_(pool) {
+  pool_.on_task_end([this](Fiber& fiber) { task_ended(fiber); });
+}
+
+void Scheduler::reset(const Schedule& schedule) {
+  FD_CHECK(alive_.empty() && !current_, "{} fibers are alive: {}", alive_.size(), describe_waiting());
+  pool_.on_task_end([this](Fiber& fiber) { task_ended(fiber); });
+  random_ = schedule.seed != 0 && !schedule.plain;
+  rng_ = Rng(schedule.seed);
+  queue_.clear();
+  now_ = Time{0};
+  switches_ = 0;
+}
+
+Fiber& Scheduler::spawn(const SpawnOptions& options, std::function<void()> task) {
+  Fiber& fiber = pool_.take();
+  fiber.task = std::move(task);
+  fiber.state = FiberState::ready;
+  fiber.rank = options.rank;
+  fiber.name = options.name;
+  fiber.order = options.order;
+  alive_.push_back(&fiber);
+  push({.time = std::max(options.at, now_), .tie = draw_tie(fiber), .fiber = &fiber});
+  return fiber;
+}
+
+RunStop Scheduler::run(Time limit) {
+  FD_CHECK(!current_, "run() was called on a fiber");
+  stop_ = false;
+  limit_ = limit;
+  while (!stop_) {
+    if (queue_.empty()) return alive_.empty() ? RunStop::idle : RunStop::stuck;
+    if (queue_.front().time > limit_) return RunStop::limit;
+    Fiber& next = pop();
+    activate(next);
+    pool_.switch_to(next);
+    current_ = nullptr;
+  }
+  return RunStop::stopped;
+}
+
+Fiber& Scheduler::current() {
+  FD_CHECK(current_, "only a fiber can do this");
+  return *current_;
+}
+
+void Scheduler::charge_exactly(Duration cost) {
+  if (!current_ || cost.count() <= 0 || handling_exception()) return;
+  const Entry entry{.time = now_ + cost, .tie = draw_tie(*current_), .fiber = current_};
+  if (!stop_ && entry.time <= limit_ && (queue_.empty() || entry.before(queue_.front()))) {
+    now_ = entry.time;
+    return;
+  }
+  current_->state = FiberState::ready;
+  push(entry);
+  yield();
+}
+
+Duration Scheduler::jittered(Duration cost) {
+  if (!random_) return cost;
+  const std::uint64_t draw = rng_.next();
+  if (draw % 32 == 0) return cost * 16;
+  const auto factor = static_cast<std::int64_t>(128 + (draw >> 32) % 897);  // 128/256 to 1024/256
+  return Duration{std::max<std::int64_t>(1, cost.count() / 256 * factor + cost.count() % 256 * factor / 256)};
+}
+
+Woken Scheduler::block(Time expiry, const WaitFor& what) {
+  Fiber& self = current();
+  FD_CHECK(!handling_exception(), "rank {} {} would wait while it handles an exception", self.rank, self.name);
+  if (expiry <= now_) return Woken::expired;
+  self.state = FiberState::blocked;
+  self.notified = false;
+  self.expiry = expiry;
+  self.waits_for = what;
+  self.place = nowhere;
+  if (expiry != never) push({.time = expiry, .tie = draw_tie(self), .fiber = &self});
+  yield();
+  return self.notified ? Woken::notified : Woken::expired;
+}
+
+void Scheduler::wake(Fiber& fiber, Time at) {
+  if (fiber.state != FiberState::blocked) return;
+  at = std::max(at, now_);
+  if (at > fiber.expiry || (fiber.notified && at >= fiber.time)) return;
+  fiber.notified = true;
+  set_time(fiber, at);
+}
+
+void Scheduler::expire_at(Fiber& fiber, Time at) {
+  if (fiber.state != FiberState::blocked) return;
+  at = std::max(at, now_);
+  if (at >= fiber.expiry) return;
+  fiber.expiry = at;
+  if (fiber.notified && fiber.time <= at) return;
+  fiber.notified = false;
+  set_time(fiber, at);
+}
+
+void Scheduler::hasten(Fiber& fiber) {
+  if (fiber.state == FiberState::running || fiber.state == FiberState::idle) return;
+  fiber.notified = true;
+  set_time(fiber, now_);
+}
+
+bool Scheduler::handling_exception() {
+  // The Itanium C++ ABI fixes the start of this structure; only its name is public in <cxxabi.h>.
+  struct Globals {
+    void* caught = nullptr;
+    unsigned int uncaught = 0;
+  } globals;
+  std::memcpy(&globals, static_cast<const void*>(abi::__cxa_get_globals()), sizeof(globals));
+  return globals.caught != nullptr || globals.uncaught != 0;
+}
+
+std::string Scheduler::describe_waiting() const {
+  std::vector<const Fiber*> blocked;
+  for (const Fiber* fiber : alive_) {
+    if (fiber->state == FiberState::blocked) blocked.push_back(fiber);
+  }
+  std::stable_sort(blocked.begin(), blocked.end(), [](const Fiber* a, const Fiber* b) { return a->order < b->order; });
+  std::string text;
+  for (const Fiber* fiber : blocked) {
+    const WaitFor& wait = fiber->waits_for;
+    if (!text.empty()) text += "; ";
+    text += fmt::format("rank {} {} waits for ", fiber->rank, fiber->name);
+    text += fmt::format(fmt::runtime(wait.what), wait.first, wait.second, wait.text);
+    if (fiber->expiry != never) text += fmt::format(" until {} ns", fiber->expiry.count());
+  }
+  return text.empty() ? "nobody waits" : text;
+}
+
+void Scheduler::activate(Fiber& fiber) {
+  FD_CHECK(fiber.time >= now_, "time would go back from {} to {} ns", now_.count(), fiber.time.count());
+  now_ = fiber.time;
+  fiber.state = FiberState::running;
+  current_ = &fiber;
+  ++switches_;
+}
+
+void Scheduler::yield() {
+  Fiber& self = pool_.running();
+  if (stop_ || queue_.empty() || queue_.front().time > limit_) {
+    current_ = nullptr;
+    pool_.switch_to(pool_.outside());
+    return;
+  }
+  Fiber& next = pop();
+  activate(next);
+  if (&next != &self) pool_.switch_to(next);
+}
+
+void Scheduler::task_ended(Fiber& fiber) {
+  const auto found = std::find(alive_.begin(), alive_.end(), &fiber);
+  *found = alive_.back();
+  alive_.pop_back();
+  yield();
+}
+
+// The queue: a binary heap in which every fiber knows its place.
+
+void Scheduler::place_at(std::size_t place, const Entry& entry) {
+  queue_[place] = entry;
+  entry.fiber->place = place;
+}
+
+void Scheduler::push(const Entry& entry) {
+  entry.fiber->time = entry.time;
+  entry.fiber->tie = entry.tie;
+  queue_.push_back(entry);
+  entry.fiber->place = queue_.size() - 1;
+  sift_up(queue_.size() - 1);
+}
+
+Fiber& Scheduler::pop() {
+  Fiber& first = *queue_.front().fiber;
+  first.place = nowhere;
+  const Entry last = queue_.back();
+  queue_.pop_back();
+  if (!queue_.empty()) {
+    place_at(0, last);
+    sift_down(0);
+  }
+  return first;
+}
+
+void Scheduler::set_time(Fiber& fiber, Time time) {
+  const Entry entry{.time = time, .tie = draw_tie(fiber), .fiber = &fiber};
+  if (fiber.place == nowhere) return push(entry);
+  fiber.time = time;
+  fiber.tie = entry.tie;
+  queue_[fiber.place] = entry;
+  sift_up(fiber.place);
+  sift_down(fiber.place);
+}
+
+void Scheduler::sift_up(std::size_t place) {
+  const Entry entry = queue_[place];
+  while (place > 0) {
+    const std::size_t parent = (place - 1) / 2;
+    if (!entry.before(queue_[parent])) break;
+    place_at(place, queue_[parent]);
+    place = parent;
+  }
+  place_at(place, entry);
+}
+
+void Scheduler::sift_down(std::size_t place) {
+  const Entry entry = queue_[place];
+  for (;;) {
+    std::size_t child = 2 * place + 1;
+    if (child >= queue_.size()) break;
+    if (child + 1 < queue_.size() && queue_[child + 1].before(queue_[child])) ++child;
+    if (!queue_[child].before(entry)) break;
+    place_at(place, queue_[child]);
+    place = child;
+  }
+  place_at(place, entry);
+}
+
+}  // namespace firedrill::sim
