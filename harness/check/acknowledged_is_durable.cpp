@@ -1,0 +1,88 @@
+// acknowledged_is_durable: once a save was reported as done, no crash can take the run back behind it.
+//
+// Verified: from the first acknowledgement of a step on, every later probe, in every view the world offers, finds a
+// checkpoint of that step or a newer one; and every attempt that looks for a checkpoint chooses one that is not older
+// than what was acknowledged before, nor than the floor it was given.
+// Not verified: probes after a fault has damaged what was stored, because then the newest undamaged checkpoint is right
+// and the lowered floor says which.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/check/all.h"
+#include "harness/check/probe_counts.h"
+
+namespace firedrill {
+namespace {
+
+// The highest acknowledged step as one walks forward through the history.
+class Acknowledged {
+ public:
+  explicit Acknowledged(const Case& run)
+      : run_(run),
+        saves_(run.history().of(EventKind::acknowledged)),
+        lowered_(run.history().of(EventKind::floor_lowered)) {}
+
+  std::int64_t before(std::size_t position) {
+    while (true) {
+      const std::size_t save = save_ < saves_.size() ? saves_[save_] : position;
+      const std::size_t lower = lower_ < lowered_.size() ? lowered_[lower_] : position;
+      if (std::min(save, lower) >= position) return step_;
+      if (save < lower) {
+        step_ = std::max(step_, run_.event(save).step);
+        ++save_;
+      } else {
+        step_ = std::min(step_, run_.event(lower).b);
+        ++lower_;
+      }
+    }
+  }
+
+ private:
+  const Case& run_;
+  std::span<const std::uint32_t> saves_;
+  std::span<const std::uint32_t> lowered_;
+  std::size_t save_ = 0;
+  std::size_t lower_ = 0;
+  std::int64_t step_ = -1;
+};
+
+std::string what_probe_says(const ProbeResult& probe) {
+  if (probe.outcome == ProbeOutcome::found) return fmt::format("discovery finds {}", to_string(probe.found));
+  if (probe.outcome == ProbeOutcome::nothing) return "discovery finds nothing";
+  return fmt::format("discovery fails: {}", probe.error);
+}
+
+}  // namespace
+
+Verdict judge_acknowledged_is_durable(const Case& run) {
+  ProbeCounts counts;
+  Acknowledged at_probes(run);
+  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
+    const std::int64_t step = at_probes.before(position);
+    if (step < 0 || run.storage_damaged_before(position)) continue;
+    const Event& event = run.event(position);
+    const ProbeResult& probe = run.history().probe(event);
+    counts.count(probe.view);
+    if (probe.outcome == ProbeOutcome::found && probe.found.step >= step) continue;
+    return Verdict::fail(counts.total(), fmt::format("{}, view {}: step {} was acknowledged, and {}", place_of(event),
+                                                     to_string(probe.view), step, what_probe_says(probe)));
+  }
+  std::int64_t starts = 0;
+  Acknowledged at_starts(run);
+  for (const std::uint32_t position : run.history().of(EventKind::found)) {
+    const AttemptSpan* attempt = run.attempt_at(position);
+    const std::int64_t step = std::max(at_starts.before(position), attempt ? attempt->floor : -1);
+    if (step < 0) continue;
+    ++starts;
+    const Event& event = run.event(position);
+    if (event.a >= step) continue;
+    const std::string chosen = event.a < 0 ? "nothing" : fmt::format("step {}", event.a);
+    return Verdict::fail(counts.total() + starts,
+                         fmt::format("rank {}, attempt {} resumes from {} although step {} was acknowledged",
+                                     event.rank, event.attempt, chosen, step));
+  }
+  return Verdict::pass(counts.total() + starts, counts.in_words(run.plan().world));
+}
+
+}  // namespace firedrill

@@ -1,0 +1,136 @@
+// errors_reach_the_job: no error of the storage is swallowed.
+//
+// Verified: after each injected I/O error or "no space", the attempt that met it reports: a save fails or is tried
+// anew, damage is recorded, or a rank ends with an error (or is dead, and then its end is reported); and no try whose
+// shards, manifest or mark met an error is committed (or, behind its commit, acknowledged). Not verified: errors of
+// drop_cache, which promises nothing. In the process world ranks report over channels of their own, so there the order
+// of a report and its fault is not judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "faults/spec.h"
+#include "harness/check/all.h"
+
+namespace firedrill {
+namespace {
+
+bool is_storage_error(FaultKind kind) { return kind == FaultKind::io_error || kind == FaultKind::no_space; }
+
+bool promises_nothing(const FaultSpec& spec) { return spec.at.file_op == FileOp::drop_cache; }
+
+class Reports {
+ public:
+  explicit Reports(const Case& run) : run_(run), ordered_(run.plan().world == WorldKind::sim) {}
+
+  bool any(std::size_t fired) const {
+    const Event& fault = run_.event(fired);
+    const auto of_attempt = [&](const Event& event) { return event.attempt == fault.attempt; };
+    const auto new_try = [&](const Event& event) {
+      return event.attempt == fault.attempt && event.step == fault.step && event.a > 1;
+    };
+    const auto bad_end = [&](const Event& event) { return event.attempt == fault.attempt && event.a != 0; };
+    const auto bad_attempt = [&](const Event& event) {
+      return event.attempt == fault.attempt && (event.a > 0 || event.b > 0);
+    };
+    return exists(EventKind::save_failed, fired, of_attempt) || exists(EventKind::damage, fired, of_attempt) ||
+           exists(EventKind::save_started, fired, new_try) || exists(EventKind::rank_ended, fired, bad_end) ||
+           exists(EventKind::attempt_ended, fired, bad_attempt);
+  }
+
+ private:
+  template <class Fits>
+  bool exists(EventKind kind, std::size_t after, Fits fits) const {
+    const auto all = run_.history().of(kind);
+    const auto begin = ordered_ ? std::upper_bound(all.begin(), all.end(), after) : all.begin();
+    return std::any_of(begin, all.end(), [&](std::uint32_t position) { return fits(run_.event(position)); });
+  }
+
+  const Case& run_;
+  bool ordered_;
+};
+
+// A try that met an error, and what must not follow.
+struct SpoiledTry {
+  std::int32_t attempt = 0;
+  std::int64_t step = 0;
+  std::int64_t trial = 0;
+  bool committed_too = false;  // its commit must not follow either; else only its acknowledgement
+};
+
+// Success is out of the question for a try that met an error before its commit; one that met an error in its
+// validation is committed already, but must not be acknowledged. Errors behind that (retention) spoil nothing.
+std::optional<SpoiledTry> spoiled(const Event& event, std::int64_t trial) {
+  const bool before_commit = event.phase == Phase::save || event.phase == Phase::commit;
+  if (!before_commit && event.phase != Phase::validate) return std::nullopt;
+  return SpoiledTry{.attempt = event.attempt, .step = event.step, .trial = trial, .committed_too = before_commit};
+}
+
+// The try that `rank` was in at a position.
+std::optional<std::int64_t> try_at(const Case& run, std::size_t position) {
+  const Event& fault = run.event(position);
+  const auto starts = run.history().of(EventKind::save_started);
+  for (auto at = std::lower_bound(starts.begin(), starts.end(), position); at != starts.begin();) {
+    const Event& start = run.event(*--at);
+    if (start.attempt != fault.attempt) return std::nullopt;
+    if (start.rank == fault.rank && start.step == fault.step) return start.a;
+  }
+  return std::nullopt;
+}
+
+std::string success_of(const Case& run, const SpoiledTry& spoiled) {
+  for (const EventKind kind : {EventKind::committed, EventKind::acknowledged}) {
+    if (kind == EventKind::committed && !spoiled.committed_too) continue;
+    for (const std::uint32_t position : run.history().of(kind)) {
+      const Event& event = run.event(position);
+      if (event.attempt == spoiled.attempt && event.step == spoiled.step && event.a == spoiled.trial) {
+        return fmt::format("{} is {} all the same", run.history().text(event.name), to_string(kind));
+      }
+    }
+  }
+  return {};
+}
+
+std::string check_faults(const Case& run, std::int64_t& checked) {
+  const Reports reports(run);
+  for (const std::uint32_t position : run.history().of(EventKind::fault_fired)) {
+    const Event& event = run.event(position);
+    const FaultSpec* spec = run.fault(event);
+    if (!spec || !is_storage_error(spec->kind) || promises_nothing(*spec)) continue;
+    ++checked;
+    const std::string fault = fmt::format("{}: fault \"{}\"", place_of(event), run.history().text(event.name));
+    if (!reports.any(position)) return fault + " was reported by nobody";
+    const auto trial = try_at(run, position);
+    const auto bad = trial ? spoiled(event, *trial) : std::nullopt;
+    const std::string success = bad ? success_of(run, *bad) : std::string();
+    if (!success.empty()) return fault + " hit its try, and " + success;
+  }
+  return {};
+}
+
+std::string check_failed_saves(const Case& run, std::int64_t& checked) {
+  for (const std::uint32_t position : run.history().of(EventKind::save_failed)) {
+    const Event& event = run.event(position);
+    const auto bad = spoiled(event, event.a);
+    if (!bad) continue;
+    ++checked;
+    const std::string success = success_of(run, *bad);
+    if (success.empty()) continue;
+    return fmt::format("{}: try {} failed ({}), and {}", place_of(event), event.a, run.history().text(event.name),
+                       success);
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict judge_errors_reach_the_job(const Case& run) {
+  std::int64_t checked = 0;
+  std::string wrong = check_faults(run, checked);
+  if (wrong.empty()) wrong = check_failed_saves(run, checked);
+  if (!wrong.empty()) return Verdict::fail(checked, std::move(wrong));
+  return Verdict::pass(checked);
+}
+
+}  // namespace firedrill

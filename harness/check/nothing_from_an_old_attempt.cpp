@@ -1,0 +1,64 @@
+// nothing_from_an_old_attempt: once a new attempt has started, the old one has no effect any more.
+//
+// Verified: after the start of attempt n, no operation of an older attempt changes the disk, no rank of it completes a
+// step, publishes, acknowledges, retires or takes a message; and every message taken was sent in the taker's attempt.
+// Not verified: operations of an old attempt that were refused (fenced, or its rank dead): they had no effect.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/base/error.h"
+#include "engine/seam/file_system.h"
+#include "harness/check/all.h"
+
+namespace firedrill {
+namespace {
+
+constexpr std::array<EventKind, 9> effects = {EventKind::disk_changed,  EventKind::step_done, EventKind::message_taken,
+                                              EventKind::shard_written, EventKind::committed, EventKind::validated,
+                                              EventKind::acknowledged,  EventKind::retired,   EventKind::rejected};
+
+bool refused(const Event& event) {
+  return event.kind == EventKind::disk_changed && (event.c == 1 + static_cast<std::int64_t>(Code::dead) ||
+                                                   event.c == 1 + static_cast<std::int64_t>(Code::fenced));
+}
+
+std::string what(const Case& run, const Event& event) {
+  if (event.kind != EventKind::disk_changed) return std::string(to_string(event.kind));
+  const bool known = event.a >= 0 && event.a < file_op_count;
+  return fmt::format("{} of {}", known ? to_string(static_cast<FileOp>(event.a)) : std::string_view("an operation"),
+                     run.history().text(event.name));
+}
+
+std::string check_kind(const Case& run, EventKind kind, std::int64_t& checked) {
+  const auto attempts = run.attempts();
+  std::size_t begun = 0;    // attempts that have started
+  std::int32_t newest = 0;  // the highest number among them
+  for (const std::uint32_t position : run.history().of(kind)) {
+    for (; begun < attempts.size() && attempts[begun].begin < position; ++begun) {
+      newest = std::max(newest, attempts[begun].number);
+    }
+    const Event& event = run.event(position);
+    ++checked;
+    if (kind == EventKind::message_taken && event.b != event.attempt) {
+      return fmt::format("{}: takes a message that rank {} sent in attempt {}", place_of(event), event.a, event.b);
+    }
+    if (event.rank < 0 || event.attempt >= newest || refused(event)) continue;
+    return fmt::format("{}: {} after attempt {} has started", place_of(event), what(run, event), newest);
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict judge_nothing_from_an_old_attempt(const Case& run) {
+  std::int64_t checked = 0;
+  for (const EventKind kind : effects) {
+    std::string wrong = check_kind(run, kind, checked);
+    if (!wrong.empty()) return Verdict::fail(checked, std::move(wrong));
+  }
+  return Verdict::pass(checked);
+}
+
+}  // namespace firedrill

@@ -1,0 +1,64 @@
+// partial_never_discoverable: whatever moment the run is stopped at, discovery never yields a checkpoint that is not
+// whole and right.
+//
+// Verified: for every probe (after each operation that changed the disk; in both views where the world offers both),
+// what discovery returned is whole by the audit, which decodes it without the engine's code, and holds exactly the
+// golden's tensors of its step; and discovery did not fail, unless a fault had damaged what was stored.
+// Not verified: moments between two operations, because the disk does not change there; what a power loss may leave
+// besides the one state of the view (all that was not synced is lost), which crashcheck enumerates.
+#include <fmt/format.h>
+
+#include "harness/check/all.h"
+#include "harness/check/probe_counts.h"
+
+namespace firedrill {
+namespace {
+
+// Why a found checkpoint is wrong; empty: it is right. `unknown` is set if that cannot be told.
+std::string wrong_with(const Case& run, const ProbeResult& probe, bool& unknown) {
+  if (!probe.complete) return fmt::format("it is not whole: {}", probe.reason);
+  const StateId golden = run.golden(probe.found.step);
+  if (golden == no_state) {
+    if (probe.found.step < 1 || probe.found.step > run.plan().job.steps) return "the job has no such step";
+    unknown = true;
+    return "the history holds no golden of that step";
+  }
+  if (probe.state == no_state) {
+    unknown = true;
+    return "its tensors were not described";
+  }
+  if (run.states().equal(probe.state, golden)) return {};
+  const auto difference = run.states().difference(probe.state, golden, true);
+  return difference ? fmt::format("tensor {} {} (found, golden)", difference->tensor, difference->how)
+                    : std::string("its state is not the golden's");
+}
+
+}  // namespace
+
+Verdict judge_partial_never_discoverable(const Case& run) {
+  ProbeCounts counts;
+  std::string doubt;
+  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
+    const Event& event = run.event(position);
+    const ProbeResult& probe = run.history().probe(event);
+    counts.count(probe.view);
+    const auto fail = [&](const std::string& what) {
+      return Verdict::fail(counts.total(),
+                           fmt::format("{}, view {}: {}", place_of(event), to_string(probe.view), what));
+    };
+    if (probe.outcome == ProbeOutcome::error && !run.storage_damaged_before(position)) {
+      return fail(fmt::format("discovery fails although nothing was damaged: {}", probe.error));
+    }
+    if (probe.outcome != ProbeOutcome::found) continue;
+    bool unknown = false;
+    const std::string wrong = wrong_with(run, probe, unknown);
+    if (wrong.empty()) continue;
+    const std::string what = fmt::format("checkpoint {} is found: {}", to_string(probe.found), wrong);
+    if (!unknown) return fail(what);
+    if (doubt.empty()) doubt = what;
+  }
+  if (!doubt.empty()) return Verdict::unknown(counts.total(), doubt);
+  return Verdict::pass(counts.total(), counts.in_words(run.plan().world));
+}
+
+}  // namespace firedrill

@@ -1,0 +1,131 @@
+// resume_equals_golden: the run computes what the undisturbed run computes.
+//
+// Verified: the state after every completed step of every attempt, every restored state and every acknowledged state
+// equals the golden's of the same step, tensor by tensor; at the last step that all ranks of an attempt completed, the
+// ranks together hold every tensor of the golden.
+// Not verified: that the run reached its last step (liveness; the runner judges it); states between two steps, because
+// only completed steps are ever saved or acknowledged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "harness/check/all.h"
+#include "harness/check/properties.h"
+
+namespace firedrill {
+namespace {
+
+constexpr std::array<EventKind, 3> judged_kinds = {EventKind::step_done, EventKind::restored, EventKind::acknowledged};
+constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+
+struct Scan {
+  std::int64_t checked = 0;
+  std::size_t departed = nowhere;     // first event whose state is not the golden's
+  std::size_t undescribed = nowhere;  // first event whose state, or golden, the history does not know
+};
+
+Scan scan(const Case& run) {
+  Scan result;
+  for (const EventKind kind : judged_kinds) {
+    for (const std::uint32_t position : run.history().of(kind)) {
+      const Event& event = run.event(position);
+      const StateId golden = run.golden(event.step);
+      const StateId state = run.states().find(event.digest);
+      ++result.checked;
+      if (golden == no_state || state == no_state) {
+        result.undescribed = std::min<std::size_t>(result.undescribed, position);
+      } else if (!run.states().within(state, golden)) {
+        result.departed = std::min<std::size_t>(result.departed, position);
+      }
+    }
+  }
+  return result;
+}
+
+std::string where(const Event& event) { return fmt::format("{} at {}", to_string(event.kind), place_of(event)); }
+
+// The last step that all ranks of one attempt completed, as positions of their step_done events.
+std::vector<std::uint32_t> last_complete_step(const Case& run) {
+  const auto done = run.history().of(EventKind::step_done);
+  const auto attempts = run.attempts();
+  std::vector<std::vector<std::uint32_t>> by_step;
+  for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
+    by_step.assign(static_cast<std::size_t>(std::max(run.plan().job.steps, 0)) + 1, {});
+    auto at = std::lower_bound(done.begin(), done.end(), attempt->begin);
+    for (; at != done.end() && *at < attempt->end; ++at) {
+      const std::int64_t step = run.event(*at).step;
+      if (step >= 0 && step < static_cast<std::int64_t>(by_step.size())) {
+        by_step[static_cast<std::size_t>(step)].push_back(*at);
+      }
+    }
+    for (auto ranks = by_step.rbegin(); ranks != by_step.rend(); ++ranks) {
+      if (!ranks->empty() && static_cast<std::int64_t>(ranks->size()) == attempt->world_size) return *std::move(ranks);
+    }
+  }
+  return {};
+}
+
+// A tensor of the golden that no rank holds, with its step.
+std::optional<FirstDifference> uncovered(const Case& run) {
+  const std::vector<std::uint32_t> ranks = last_complete_step(run);
+  if (ranks.empty()) return std::nullopt;
+  const Event& event = run.event(ranks.front());
+  const StateId golden = run.golden(event.step);
+  if (golden == no_state) return std::nullopt;
+  const auto wanted = run.states().tensors(golden);
+  std::vector<bool> held(wanted.size(), false);
+  for (const std::uint32_t position : ranks) {
+    const StateId state = run.states().find(run.event(position).digest);
+    if (state == no_state) return std::nullopt;
+    std::size_t at = 0;
+    for (const StateTensor& tensor : run.states().tensors(state)) {
+      while (at < wanted.size() && wanted[at].name < tensor.name) ++at;
+      if (at < wanted.size() && wanted[at].name == tensor.name) held[at] = true;
+    }
+  }
+  std::optional<FirstDifference> first;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string_view name = run.history().text(wanted[i].name);
+    if (held[i] || (first && first->tensor <= name)) continue;
+    first = FirstDifference{
+        .tensor = std::string(name), .step = event.step, .how = "is held by no rank", .where = where(event)};
+  }
+  return first;
+}
+
+FirstDifference difference_at(const Case& run, std::size_t position) {
+  const Event& event = run.event(position);
+  const auto difference = run.states().difference(run.states().find(event.digest), run.golden(event.step), false);
+  FD_CHECK(difference, "states differ and no tensor does");
+  return {.tensor = difference->tensor, .step = event.step, .how = difference->how, .where = where(event)};
+}
+
+}  // namespace
+
+std::optional<FirstDifference> first_difference(const Case& run) {
+  const Scan result = scan(run);
+  if (result.departed != nowhere) return difference_at(run, result.departed);
+  return uncovered(run);
+}
+
+Verdict judge_resume_equals_golden(const Case& run) {
+  const Scan result = scan(run);
+  const auto fail = [&](const FirstDifference& first) {
+    return Verdict::fail(result.checked, fmt::format("first difference: tensor {} after step {} {} (state, golden); {}",
+                                                     first.tensor, first.step, first.how, first.where));
+  };
+  if (result.departed != nowhere) return fail(difference_at(run, result.departed));
+  if (result.undescribed != nowhere) {
+    const Event& event = run.event(result.undescribed);
+    return Verdict::unknown(result.checked,
+                            fmt::format("{}: {}", where(event),
+                                        run.golden(event.step) == no_state ? "the history holds no golden of that step"
+                                                                           : "its state was never described"));
+  }
+  if (const auto missing = uncovered(run)) return fail(*missing);
+  return Verdict::pass(result.checked);
+}
+
+}  // namespace firedrill

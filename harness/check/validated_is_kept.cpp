@@ -1,0 +1,103 @@
+// validated_is_kept: what was once validated stays, until enough newer ones have been.
+//
+// Verified: from a checkpoint's validation on, every later probe, in every view the world offers, sees at least
+// min(checkpoint.keep_validated, number validated so far) validated checkpoints that the audit finds intact, so never
+// none; and a validated checkpoint is retired only behind at least keep_validated newer ones.
+// Not verified: probes after a fault has damaged what was stored; that nothing is deleted while a rank reads it (a
+// deletion under a reader shows as an error of that rank).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/check/all.h"
+#include "harness/check/probe_counts.h"
+
+namespace firedrill {
+namespace {
+
+// The validated checkpoints, without rejected ones, as one walks forward.
+class Validated {
+ public:
+  explicit Validated(const Case& run)
+      : run_(run), marks_(run.history().of(EventKind::validated)), rejected_(run.history().of(EventKind::rejected)) {}
+
+  // Ascending.
+  const std::vector<CheckpointId>& before(std::size_t position) {
+    for (; mark_ < marks_.size() && marks_[mark_] < position; ++mark_) add(run_.event(marks_[mark_]));
+    for (; reject_ < rejected_.size() && rejected_[reject_] < position; ++reject_) {
+      const Event& event = run_.event(rejected_[reject_]);
+      std::erase(ids_, CheckpointId{.step = event.a, .attempt = event.b, .trial = event.c});
+    }
+    return ids_;
+  }
+
+ private:
+  void add(const Event& event) {
+    // A later attempt may mark what an earlier one committed, so the id is in the name, not in the event's attempt.
+    const auto id = checkpoint_id_from(run_.history().text(event.name));
+    if (!id) return;
+    const auto place = std::lower_bound(ids_.begin(), ids_.end(), *id);
+    if (place == ids_.end() || *place != *id) ids_.insert(place, *id);
+  }
+
+  const Case& run_;
+  std::span<const std::uint32_t> marks_;
+  std::span<const std::uint32_t> rejected_;
+  std::size_t mark_ = 0;
+  std::size_t reject_ = 0;
+  std::vector<CheckpointId> ids_;
+};
+
+std::string list(const std::vector<SeenCheckpoint>& seen) {
+  if (seen.empty()) return "nothing";
+  std::string text;
+  for (const SeenCheckpoint& one : seen) {
+    text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", to_string(one.id),
+                        one.validated ? "validated" : "not validated", one.intact ? "" : ", not whole");
+  }
+  return text;
+}
+
+std::string check_retired(const Case& run, std::int64_t keep, std::int64_t& checked) {
+  Validated validated(run);
+  for (const std::uint32_t position : run.history().of(EventKind::retired)) {
+    const Event& event = run.event(position);
+    const CheckpointId id{.step = event.a, .attempt = event.b, .trial = event.c};
+    const std::vector<CheckpointId>& ids = validated.before(position);
+    const auto place = std::lower_bound(ids.begin(), ids.end(), id);
+    if (place == ids.end() || *place != id) continue;
+    ++checked;
+    const std::int64_t newer = std::distance(place, ids.end()) - 1;
+    if (newer >= keep) continue;
+    return fmt::format("{}: {} is retired with {} newer validated checkpoints, {} are to be kept", place_of(event),
+                       to_string(id), newer, keep);
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict judge_validated_is_kept(const Case& run) {
+  const std::int64_t keep = std::max(run.plan().job.checkpoint.keep_validated, 1);
+  ProbeCounts counts;
+  Validated validated(run);
+  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
+    const std::int64_t due = std::min(keep, static_cast<std::int64_t>(validated.before(position).size()));
+    if (due == 0 || run.storage_damaged_before(position)) continue;
+    const Event& event = run.event(position);
+    const ProbeResult& probe = run.history().probe(event);
+    counts.count(probe.view);
+    const std::int64_t there = std::count_if(probe.seen.begin(), probe.seen.end(),
+                                             [](const SeenCheckpoint& one) { return one.validated && one.intact; });
+    if (there >= due) continue;
+    return Verdict::fail(counts.total(),
+                         fmt::format("{}, view {}: {} validated checkpoints are whole, {} must be; on the disk: {}",
+                                     place_of(event), to_string(probe.view), there, due, list(probe.seen)));
+  }
+  std::int64_t retired = 0;
+  std::string wrong = check_retired(run, keep, retired);
+  if (!wrong.empty()) return Verdict::fail(counts.total() + retired, std::move(wrong));
+  return Verdict::pass(counts.total() + retired, counts.in_words(run.plan().world));
+}
+
+}  // namespace firedrill
