@@ -35,6 +35,9 @@ class Effects {
   virtual Status journal(const Firing& firing) = 0;
   // The calling rank dies here. In the sim world it returns, and every later call of the rank is `dead`.
   virtual void kill_rank() = 0;
+  // Whether the calling rank is dead already, by a fault of another rank: its calls can hit nothing any more. A process
+  // that is dead makes no calls; a world whose dead ranks still unwind must answer.
+  virtual bool rank_dead() const { return false; }
   // All ranks of the calling rank's node die here; what the node had not synced may be lost.
   virtual void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) = 0;
 };

@@ -36,11 +36,12 @@ class Injector {
   auto around(const CallSite& call, Inner&& inner) -> decltype(inner()) {
     if (!watches(call.op)) return inner();
     const Hits hits = hits_of(call);
-    if (hits.none()) return inner();
-    if (Status status = apply(hits, When::before, call); !status) return std::move(status).error();
-    auto result = inner();
-    if (!result && (result.failed_with(Code::dead) || result.failed_with(Code::fenced))) return result;
-    if (Status status = apply(hits, When::after, call); !status) return std::move(status).error();
+    if (hits.none() || effects_.rank_dead()) return inner();
+    Status before = apply(hits, When::before, call);
+    if (before.failed_with(Code::dead)) return std::move(before).error();
+    auto result = before ? inner() : decltype(inner())(std::move(before).error());
+    if (result.failed_with(Code::dead) || result.failed_with(Code::fenced)) return result;
+    if (Status after = apply(hits, When::after, call); !after) return std::move(after).error();
     return result;
   }
 
@@ -54,6 +55,7 @@ class Injector {
     Trigger trigger;
   };
 
+  void watch();
   Hits hits_of(const CallSite& call);
   Status apply(const Hits& hits, When when, const CallSite& call);
 

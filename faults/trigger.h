@@ -25,7 +25,6 @@ class Trigger {
   // Counts the call if it matches, and says whether the fault fires at it. Asked once for each call, before it.
   bool hit(const Position& position, const CallSite& call);
   void count_firing() { ++fired_; }
-  int fired() const { return fired_; }
   bool used_up() const { return spec_->times > 0 && fired_ >= spec_->times; }
 
  private:

@@ -1,0 +1,65 @@
+#include "faults/injector.h"
+
+#include "engine/base/check.h"
+#include "faults/kinds.h"
+
+namespace firedrill {
+namespace {
+
+// Whether a call of this seam can match, whatever its path.
+bool can_match(const FaultSpec& spec, SeamOp op) {
+  if (spec.at.op && *spec.at.op != op) return false;
+  const bool of_files =
+      spec.at.file_op || !spec.at.path.empty() || spec.kind == FaultKind::io_error || spec.kind == FaultKind::no_space;
+  return op == SeamOp::file || !of_files;
+}
+
+}  // namespace
+
+Injector::Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
+                   Effects& effects)
+    : position_(position), effects_(effects) {
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    Trigger trigger(plan[i], i < fired_before.size() ? fired_before[i] : 0);
+    if (!trigger.possible(position.attempt, position.rank)) continue;
+    FD_CHECK(armed_.size() < capacity, "more than {} faults for rank {}", capacity, position.rank);
+    armed_.push_back({.index = static_cast<int>(i), .spec = &plan[i], .trigger = trigger});
+  }
+  watch();
+}
+
+void Injector::watch() {
+  watched_.reset();
+  for (const Armed& armed : armed_) {
+    if (armed.trigger.used_up()) continue;
+    for (int op = 0; op < seam_op_count; ++op) {
+      if (can_match(*armed.spec, static_cast<SeamOp>(op))) watched_.set(static_cast<std::size_t>(op));
+    }
+  }
+}
+
+Injector::Hits Injector::hits_of(const CallSite& call) {
+  Hits hits;
+  for (std::size_t i = 0; i < armed_.size(); ++i) {
+    if (armed_[i].trigger.hit(position_, call)) hits.set(i);
+  }
+  return hits;
+}
+
+Status Injector::apply(const Hits& hits, When when, const CallSite& call) {
+  Status reported;
+  for (std::size_t i = 0; i < armed_.size(); ++i) {
+    Armed& armed = armed_[i];
+    if (!hits[i] || armed.spec->at.when != when) continue;
+    const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
+    FD_TRY_VOID(effects_.journal(firing));
+    armed.trigger.count_firing();
+    Error error = effect_of(armed.spec->kind)(firing, effects_);
+    if (error.code == Code::dead) return error;
+    if (reported) reported = std::move(error);
+  }
+  watch();
+  return reported;
+}
+
+}  // namespace firedrill

@@ -1,0 +1,46 @@
+#include "faults/trigger.h"
+
+#include "engine/base/text.h"
+
+namespace firedrill {
+
+bool kind_fits(FaultKind kind, const CallSite& call) {
+  switch (kind) {
+    case FaultKind::kill:
+    case FaultKind::kill_node: return true;
+    case FaultKind::io_error: return call.op == SeamOp::file;
+    case FaultKind::no_space:
+      return call.op == SeamOp::file && (call.file_op == FileOp::write || call.file_op == FileOp::create ||
+                                         call.file_op == FileOp::make_directory);
+  }
+  return false;
+}
+
+Trigger::Trigger(const FaultSpec& spec, int fired_before) : spec_(&spec), fired_(fired_before) {}
+
+bool Trigger::possible(int attempt, int rank) const {
+  return !used_up() && spec_->at.rank == rank && spec_->at.attempt.value_or(attempt) == attempt;
+}
+
+bool Trigger::matches(const Position& position, const CallSite& call) const {
+  const Where& at = spec_->at;
+  if (at.step && *at.step != position.step) return false;
+  if (at.phase && *at.phase != position.phase) return false;
+  if (at.op && *at.op != call.op) return false;
+  if (!kind_fits(spec_->kind, call)) return false;
+  if (!at.file_op && at.path.empty()) return true;
+  if (call.op != SeamOp::file || at.file_op.value_or(call.file_op) != call.file_op) return false;
+  return at.path.empty() || matches_glob(at.path, call.path) ||
+         (call.file_op == FileOp::rename && matches_glob(at.path, call.second_path));
+}
+
+bool Trigger::hit(const Position& position, const CallSite& call) {
+  if (used_up() || !matches(position, call)) return false;
+  if (step_ != position.step) {
+    step_ = position.step;
+    counts_ = {};
+  }
+  return ++counts_[static_cast<std::size_t>(position.phase)] >= spec_->at.nth;
+}
+
+}  // namespace firedrill
