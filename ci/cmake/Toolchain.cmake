@@ -16,16 +16,21 @@ set(FIREDRILL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: ad
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The precompiled header's own macros and times are not looked at, or no file that uses it would ever be a hit.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  # The precompiled header's own macros and times are not looked at, or no file that uses it would ever be a hit; and
+  # paths are taken from the root of the tree, so that another clone of it finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 endif()
 
 add_library(firedrill_flags INTERFACE)
 target_include_directories(firedrill_flags INTERFACE ${CMAKE_SOURCE_DIR})
 # -ffp-contract=off: a fused multiply-add rounds once where two operations round twice, and not every CPU has it.
+# -ffile-prefix-map: a failed check names its file from the root of the tree, wherever that was built (ccache hands the
+# compiler paths relative to the build folder).
+file(RELATIVE_PATH root_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 target_compile_options(firedrill_flags INTERFACE -ffp-contract=off -fno-fast-math -Wall -Wextra -Wpedantic -Werror
-                       -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
+                       -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
+                       -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${root_from_build}/=)
 if(FIREDRILL_SANITIZE)
   target_compile_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
