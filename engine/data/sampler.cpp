@@ -121,11 +121,11 @@ Result<Value> gather(std::span<const std::byte> scalars, std::span<Value> inputs
   const auto width = static_cast<std::size_t>(sequence + 1);
   const std::int64_t samples_max = (static_cast<std::int64_t>(text.size()) - 1) / sequence;
   MutableValue tokens(DType::u8, Shape{rows, sequence + 1});
-  MutableValue mask(DType::f32, Shape{rows});
+  MutableValue mask(DType::u8, Shape{rows});
   for (std::size_t row = 0; row < samples.size(); ++row) {
     const std::int64_t sample = samples[row];
     std::byte* to = tokens.bytes().data() + row * width;
-    mask.as<float>()[row] = sample < 0 ? 0.0F : 1.0F;
+    mask.as<std::uint8_t>()[row] = sample < 0 ? 0 : 1;
     if (sample < 0) {
       std::fill_n(to, width, std::byte{0});
       continue;

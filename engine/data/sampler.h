@@ -75,7 +75,7 @@ struct GatherScalars {
   std::int64_t sequence = 0;  // S
 };
 
-// Inputs: text u8 [bytes], samples i64 [rows] (-1: absent). Result: pack {tokens u8 [rows, S + 1], mask f32 [rows]};
+// Inputs: text u8 [bytes], samples i64 [rows] (-1: absent). Result: pack {tokens u8 [rows, S + 1], mask u8 [rows]};
 // an absent row is zero in both. Errors: invalid_input (a sample outside of the text).
 extern const Kernel gather_kernel;  // "data.gather"
 
