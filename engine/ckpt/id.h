@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/seam/checkpoint_id.h"
 #include "engine/ckpt/state.h"
+#include "engine/seam/checkpoint_id.h"
 
 namespace firedrill {
 

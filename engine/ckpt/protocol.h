@@ -36,7 +36,7 @@ class Protocol {
   virtual ~Protocol() = default;
 
   // Makes missing directories (synced) and claims attempts/<n> for this attempt alone. Errors: already_exists (somebody
-  // else claimed it), fenced (a later attempt has begun).
+  // else claimed it).
   Status claim_attempt(const CheckpointContext& ctx);
 
   // Agrees with all ranks on the newest checkpoint that is whole, makes what it found durable, marks newer damaged
@@ -130,21 +130,20 @@ class Protocol {
 
  private:
   struct Try;
-  struct Verdicts;
 
   Result<std::optional<Error>> run_try(const CheckpointContext& ctx, Try& current);
   Result<std::optional<Error>> save_shards(const CheckpointContext& ctx, Try& current);
   Result<std::optional<Error>> commit_try(const CheckpointContext& ctx, Try& current);
   Result<std::optional<Error>> validate_try(const CheckpointContext& ctx, Try& current);
-  Status clean_up(const CheckpointContext& ctx, const CheckpointId& failed);
+  Status clean_up(const CheckpointContext& ctx, const Try& failed);
   Status retain(const CheckpointContext& ctx);
   Status sweep(const CheckpointContext& ctx);
 
   Result<Survey> agree_on_survey(const CheckpointContext& ctx);
-  Result<Verdicts> verify_together(const CheckpointContext& ctx, const CheckpointId& id);
   Result<std::optional<Damage>> judge(const CheckpointContext& ctx, const CheckpointId& id, ManifestView& manifest);
   Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const;
   void remember(const Survey& survey, const FindResult& result);
+  void remember(const CheckpointId& id, Known::Standing standing);
   const Value& structure_of(const StateView& state);
 
   StateView structure_;    // Values left out: what structure_value_ describes
@@ -152,7 +151,7 @@ class Protocol {
   std::vector<Known> known_;
   std::vector<CheckpointId> tombstones_;  // of the retirement before
   std::int64_t last_step_ = -1;           // of the publish before, and its last try: no name is used twice
-  int last_trial_ = 0;
+  std::int64_t last_trial_ = 0;
   bool sweep_due_ = false;
 };
 

@@ -13,8 +13,7 @@ void describe_state(Observer& observer, const StateView& state, const Digest& st
   std::vector<NamedDigest> tensors;
   for (const StateGroup& group : state) {
     for (const TensorSlot& tensor : group.tensors) {
-      tensors.push_back(
-          {.name = tensor.name, .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
+      tensors.push_back({.name = tensor.name, .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
     }
   }
   observer.describe_state(state_digest, tensors);

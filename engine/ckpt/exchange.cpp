@@ -1,0 +1,80 @@
+#include "engine/ckpt/exchange.h"
+
+#include <fmt/format.h>
+
+#include "engine/ckpt/wire.h"
+
+namespace firedrill {
+
+bool ends_the_call(const Error& error) {
+  return error.code == Code::dead || error.code == Code::fenced || error.code == Code::aborted;
+}
+
+bool is_damage(const Error& error) { return error.code == Code::corrupted || error.code == Code::io_error; }
+
+Value encode_ok() {
+  const std::int64_t ok = 0;
+  return Value::copy_of(DType::u8, Shape{static_cast<std::int64_t>(sizeof(ok))}, std::as_bytes(std::span(&ok, 1)));
+}
+
+Value encode_error(const Error& error) {
+  Writer out;
+  out.number(std::uint64_t{1});
+  out.number(static_cast<std::uint32_t>(error.code));
+  out.number(static_cast<std::uint8_t>(error.retryable ? 1 : 0));
+  out.number(static_cast<std::uint8_t>(error.injected ? 1 : 0));
+  out.text(error.message);
+  out.text(error.hint);
+  return out.value();
+}
+
+Value encode_status(const Status& status) { return status ? encode_ok() : encode_error(status.error()); }
+
+std::optional<Error> error_in(const Value& given, int rank) {
+  if (!given || given.is_pack()) {
+    return Error{.code = Code::corrupted, .message = fmt::format("rank {} gave nothing", rank)};
+  }
+  Reader in(given.text());
+  const auto word = in.number<std::uint64_t>();
+  if (in.ok() && word == 0) return std::nullopt;
+  Error error;
+  error.code = static_cast<Code>(in.number<std::uint32_t>());
+  error.retryable = in.number<std::uint8_t>() != 0;
+  error.injected = in.number<std::uint8_t>() != 0;
+  error.message = in.text();
+  error.hint = in.text();
+  if (!in.at_end() || error.code > Code::internal) {
+    return Error{.code = Code::corrupted, .message = fmt::format("what rank {} gave is not whole", rank)};
+  }
+  if (rank >= 0) error.message = fmt::format("rank {}: {}", rank, error.message);
+  return error;
+}
+
+Result<Exchange> exchange(const CheckpointContext& ctx, std::string_view purpose, const Value& mine) {
+  Exchange result;
+  FD_TRY(result.all, ctx.parts.collectives.all_gather(ctx.world, mine, ctx.call(purpose)));
+  const auto parts = result.all.parts();
+  for (std::size_t i = 0; i < parts.size() && !result.failure; ++i) {
+    result.failure = error_in(parts[i], ctx.world.ranks[i]);
+  }
+  return result;
+}
+
+Result<Exchange> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator) {
+  Exchange result;
+  FD_TRY(result.all, ctx.parts.collectives.broadcast(ctx.world, of_coordinator, 0, ctx.call(purpose)));
+  result.failure = error_in(result.all, ctx.world.ranks[0]);
+  return result;
+}
+
+int reader_of(const Job& job, int world, int owner) {
+  const int stride = world > job.cluster.ranks_per_node ? job.cluster.ranks_per_node : 1;
+  for (int distance = stride; distance < stride + world; ++distance) {
+    const int reader = (owner + distance) % world;
+    if (stride == 1 && job.cluster.ranks_per_node >= world) return reader;
+    if (node_of(job, reader) != node_of(job, owner)) return reader;
+  }
+  return owner;
+}
+
+}  // namespace firedrill

@@ -1,0 +1,40 @@
+// Exchanges: how ranks learn of each other's success before anyone goes on. What a rank gives begins with a word that
+// is 0 if all is well; else an error follows, which then is everybody's.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/ckpt/context.h"
+
+namespace firedrill {
+
+// The rank is no longer part of the attempt, or the attempt is over: nothing is shared any more.
+bool ends_the_call(const Error& error);
+// A file that is there, or should be, does not give what was written. Damage only if another rank says so too.
+bool is_damage(const Error& error);
+
+Value encode_ok();
+Value encode_error(const Error& error);
+Value encode_status(const Status& status);
+// The error in what a rank gave, if it is one. `rank` >= 0 is named in its message.
+std::optional<Error> error_in(const Value& given, int rank);
+
+struct Exchange {
+  Value all;                     // a pack with what each rank gave
+  std::optional<Error> failure;  // of the lowest rank that has one
+};
+
+// Everybody gives, everybody gets all. The Result fails when the exchange itself did.
+Result<Exchange> exchange(const CheckpointContext& ctx, std::string_view purpose, const Value& mine);
+
+// The coordinator's word to all. `failure` is its error, if it gave one; `all` is what it gave.
+Result<Exchange> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator);
+
+// A rank that reads what `owner` wrote: on another node if there is one, else another rank if there is one. With equal
+// nodes every rank reads for exactly one other.
+int reader_of(const Job& job, int world, int owner);
+
+}  // namespace firedrill

@@ -1,0 +1,128 @@
+// Retention: what may go once a newer checkpoint is validated, and the sweep of what dead attempts left behind.
+#include <algorithm>
+
+#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/protocol.h"
+
+namespace firedrill {
+namespace {
+
+Status removed_or_absent(Status removed) {
+  if (!removed && removed.failed_with(Code::not_found)) return {};
+  return removed;
+}
+
+// Names in a directory; none if it is not there.
+Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view directory) {
+  auto names = files.list(directory);
+  if (names.failed_with(Code::not_found)) return std::vector<std::string>();
+  return names;
+}
+
+// The attempt whose temporary file this is: an id, or "<n>.seen".
+std::optional<std::int64_t> attempt_of_temporary(const std::string& name) {
+  if (const auto id = checkpoint_id_from(name)) return id->attempt;
+  if (const auto id = checkpoint_id_from("0-" + name.substr(0, name.find('.')) + "-0")) return id->attempt;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<CheckpointId> Protocol::victims(const std::vector<Known>& known, int keep_validated) const {
+  std::vector<CheckpointId> victims;
+  int kept = 0;
+  for (auto at = known.rbegin(); at != known.rend(); ++at) {
+    if (at->standing == Known::Standing::dropped || kept >= keep_validated) {
+      victims.push_back(at->id);
+    } else if (at->standing == Known::Standing::validated) {
+      ++kept;
+    }
+  }
+  return victims;
+}
+
+Status Protocol::retire(const CheckpointContext& ctx, const std::vector<CheckpointId>& ids) {
+  FileSystem& files = ctx.parts.files;
+  Observer& observer = ctx.parts.observer;
+  for (const CheckpointId& id : ids) {
+    const Status buried = write_synced(files, path_in(directory::tombstones, id), Value::copy_of(std::string_view()));
+    if (!buried && !buried.failed_with(Code::already_exists)) return buried.error();
+  }
+  FD_TRY_VOID(files.sync_directory(directory::tombstones));
+  for (const CheckpointId& id : ids) {
+    emit(observer, ctx.parts.position,
+         {.kind = EventKind::retired,
+          .a = id.step,
+          .b = id.attempt,
+          .c = id.trial,
+          .name = observer.intern(to_string(id))});
+  }
+  for (const CheckpointId& id : ids) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::manifests, id))));
+  FD_TRY_VOID(files.sync_directory(directory::manifests));
+  // Now no crash can bring back a manifest whose shards are gone.
+  for (const CheckpointId& id : ids) {
+    FD_TRY_VOID(remove_tree(files, shard_directory(id)));
+    FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::validated, id))));
+  }
+  return files.sync_directory(directory::shards);
+}
+
+void Protocol::remember(const CheckpointId& id, Known::Standing standing) {
+  const auto at = std::lower_bound(known_.begin(), known_.end(), id,
+                                   [](const Known& known, const CheckpointId& other) { return known.id < other; });
+  if (at != known_.end() && at->id == id) {
+    at->standing = standing;
+  } else {
+    known_.insert(at, Known{.id = id, .standing = standing});
+  }
+}
+
+// No rank reads what goes here: each has passed the exchange behind the trial restore, and a restore lies before the
+// first publish.
+Status Protocol::retain(const CheckpointContext& ctx) {
+  const PhaseScope phase(ctx.parts.position, Phase::retire);
+  const std::vector<CheckpointId> gone = victims(known_, ctx.job.checkpoint.keep_validated);
+  if (!gone.empty()) {
+    FD_TRY_VOID(retire(ctx, gone));
+    std::erase_if(known_,
+                  [&gone](const Known& known) { return std::find(gone.begin(), gone.end(), known.id) != gone.end(); });
+  }
+  // The tombstones of one retirement stay until the next: a rank with an old listing still sees that these are gone.
+  for (const CheckpointId& id : tombstones_) {
+    FD_TRY_VOID(removed_or_absent(ctx.parts.files.remove(path_in(directory::tombstones, id))));
+  }
+  tombstones_ = gone;
+  if (!sweep_due_) return {};
+  FD_TRY_VOID(sweep(ctx));
+  sweep_due_ = false;
+  return {};
+}
+
+Status Protocol::sweep(const CheckpointContext& ctx) {
+  FileSystem& files = ctx.parts.files;
+  const auto is_listed = [this](const CheckpointId& id) {
+    return std::any_of(known_.begin(), known_.end(), [&id](const Known& known) { return known.id == id; });
+  };
+  FD_TRY(const auto shards, names_in(files, directory::shards));
+  for (const CheckpointId& id : ids_among(shards)) {
+    if (id.attempt < ctx.attempt && !is_listed(id)) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
+  }
+  FD_TRY_VOID(files.sync_directory(directory::shards));
+  for (const std::string_view marks : {directory::validated, directory::rejected, directory::tombstones}) {
+    FD_TRY(const auto names, names_in(files, marks));
+    for (const CheckpointId& id : ids_among(names)) {
+      const bool recent = std::find(tombstones_.begin(), tombstones_.end(), id) != tombstones_.end();
+      if (id.attempt < ctx.attempt && !is_listed(id) && !recent) {
+        FD_TRY_VOID(removed_or_absent(files.remove(path_in(marks, id))));
+      }
+    }
+  }
+  FD_TRY(const auto temporaries, names_in(files, directory::tmp));
+  for (const std::string& name : temporaries) {
+    const auto attempt = attempt_of_temporary(name);
+    if (attempt && *attempt < ctx.attempt) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::tmp, name))));
+  }
+  return {};
+}
+
+}  // namespace firedrill

@@ -1,0 +1,94 @@
+#include "engine/ckpt/structure.h"
+
+#include <algorithm>
+
+#include "engine/ckpt/wire.h"
+#include "engine/seam/collectives.h"
+
+namespace firedrill {
+namespace {
+
+constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 8 + 4;
+constexpr std::size_t tensor_size_min = 4 + 8 + 1;
+
+void write_group(Writer& out, const StateGroup& group) {
+  out.text(group.name);
+  out.number(static_cast<std::uint8_t>(group.shard));
+  out.number(static_cast<std::uint8_t>(group.dtype));
+  out.number(static_cast<std::uint8_t>(group.replicated ? 1 : 0));
+  out.number(group.count);
+  out.number(static_cast<std::uint32_t>(group.tensors.size()));
+  for (const TensorSlot& tensor : group.tensors) {
+    out.text(tensor.name);
+    out.number(tensor.offset);
+    out.number(static_cast<std::uint8_t>(tensor.shape.rank()));
+    for (const std::int64_t size : tensor.shape.sizes()) out.number(size);
+  }
+}
+
+StateGroup read_group(Reader& in) {
+  StateGroup group;
+  group.name = in.text();
+  group.shard = static_cast<ShardKind>(in.number<std::uint8_t>());
+  group.dtype = static_cast<DType>(in.number<std::uint8_t>());
+  group.replicated = in.number<std::uint8_t>() != 0;
+  group.count = in.number<std::int64_t>();
+  const std::size_t tensors = in.count(tensor_size_min);
+  for (std::size_t t = 0; t < tensors && in.ok(); ++t) {
+    TensorSlot tensor;
+    tensor.name = in.text();
+    tensor.offset = in.number<std::int64_t>();
+    std::array<std::int64_t, 4> sizes{};
+    const std::size_t dimensions = std::min<std::size_t>(in.number<std::uint8_t>(), sizes.size());
+    for (std::size_t d = 0; d < dimensions; ++d) sizes[d] = in.number<std::int64_t>();
+    tensor.shape = Shape(std::span<const std::int64_t>(sizes.data(), dimensions));
+    group.tensors.push_back(std::move(tensor));
+  }
+  return group;
+}
+
+}  // namespace
+
+Value encode_structure(const StateView& state) {
+  Writer out;
+  out.number(static_cast<std::uint32_t>(state.size()));
+  for (const StateGroup& group : state) write_group(out, group);
+  return out.value();
+}
+
+Result<StateView> decode_structure(const Value& encoded) {
+  Reader in(encoded.text());
+  StateView state;
+  const std::size_t groups = in.count(group_size_min);
+  for (std::size_t g = 0; g < groups && in.ok(); ++g) state.push_back(read_group(in));
+  if (!in.at_end()) return Error{.code = Code::corrupted, .message = "the description of a state is not whole"};
+  return state;
+}
+
+bool same_structure(const StateView& a, const StateView& b) {
+  const auto same_tensor = [](const TensorSlot& x, const TensorSlot& y) {
+    return x.offset == y.offset && x.shape == y.shape && x.name == y.name;
+  };
+  const auto same_group = [&same_tensor](const StateGroup& x, const StateGroup& y) {
+    return x.shard == y.shard && x.dtype == y.dtype && x.count == y.count && x.replicated == y.replicated &&
+           x.name == y.name &&
+           std::equal(x.tensors.begin(), x.tensors.end(), y.tensors.begin(), y.tensors.end(), same_tensor);
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_group);
+}
+
+StateView structure_only(const StateView& state) {
+  StateView copy = state;
+  for (StateGroup& group : copy) group.value = Value();
+  return copy;
+}
+
+TensorRun share_of(const StateGroup& group, const TensorSlot& tensor, int ranks, int rank) {
+  Range share{.begin = 0, .end = group.count};
+  if (group.replicated) share = shard_range(group.count, ranks, rank);
+  const std::int64_t from = std::max(share.begin, tensor.offset);
+  const std::int64_t to = std::max(from, std::min(share.end, tensor.offset + tensor.count()));
+  return TensorRun{.begin = from - tensor.offset, .end = to - tensor.offset, .flat = from};
+}
+
+}  // namespace firedrill

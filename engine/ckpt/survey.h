@@ -1,0 +1,25 @@
+// Surveys: what lies on a disk, for one rank and for all ranks together; and the .seen files of attempts.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "engine/base/result.h"
+#include "engine/ckpt/context.h"
+
+namespace firedrill {
+
+Value encode_survey(const Survey& survey);  // begins with a word of 0 (exchange.h)
+Result<Survey> decode_survey(const Value& encoded);
+
+// What any of them lists. Errors: mismatch (two of them read different contents of one .seen file).
+Result<Survey> union_of(std::span<const Survey> surveys);
+
+// attempts/<n>.seen: a text that ends with its digest.
+Value encode_seen(const Survey::Seen& seen);
+// Errors: corrupted.
+Result<Survey::Seen> parse_seen(std::string_view text);
+
+inline constexpr std::int64_t seen_size_max = std::int64_t{1} << 24;
+
+}  // namespace firedrill
