@@ -30,7 +30,7 @@ target_include_directories(firedrill_flags INTERFACE ${CMAKE_SOURCE_DIR})
 file(RELATIVE_PATH root_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 target_compile_options(firedrill_flags INTERFACE -ffp-contract=off -fno-fast-math -Wall -Wextra -Wpedantic -Werror
                        -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
-                       -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${root_from_build}/=)
+                       -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${root_from_build}=)
 if(FIREDRILL_SANITIZE)
   target_compile_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
