@@ -1,8 +1,8 @@
 // What every implementation and every decorator of the collectives seam must do, as one parameterised test suite. Its
 // user includes this header in one test file, says how ranks are run, and instantiates it:
 //
-//   INSTANTIATE_TEST_SUITE_P(Threads, CollectivesContract, testing::Values(CollectivesUnderTest{"threads", run}),
-//                            name_of_collectives_under_test);
+//   INSTANTIATE_TEST_SUITE_P(Threads, CollectivesContract, testing::Values(CollectivesSubject{"threads", run_ranks}),
+//                            by_name);  // [](const auto& info) { return info.param.name; }, not inside the macro
 //
 // Inputs are such that results are exactly predictable, and sums are of numbers whose order of addition can be seen in
 // the last bits: a tree of another form fails.
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,20 +27,17 @@
 
 namespace firedrill {
 
-struct CollectivesUnderTest {
+struct CollectivesSubject {
   std::string name;
   // Runs `body` as ranks 0 to ranks-1 of one attempt, all at once, and returns when all have ended.
-  std::function<void(int ranks, const std::function<void(int rank, Collectives& collectives)>& body)> run;
+  std::function<void(int ranks, const std::function<void(int rank, Collectives& collectives)>& body)> run_ranks;
+  friend std::ostream& operator<<(std::ostream& out, const CollectivesSubject& subject) { return out << subject.name; }
 };
 
-inline std::string name_of_collectives_under_test(const testing::TestParamInfo<CollectivesUnderTest>& info) {
-  return info.param.name;
-}
-
-class CollectivesContract : public testing::TestWithParam<CollectivesUnderTest> {
+class CollectivesContract : public testing::TestWithParam<CollectivesSubject> {
  protected:
   using Body = std::function<void(int rank, Collectives& collectives)>;
-  void run(int ranks, const Body& body) { GetParam().run(ranks, body); }
+  void run(int ranks, const Body& body) { GetParam().run_ranks(ranks, body); }
 
   static Call call(std::string_view purpose) {
     return {.purpose = purpose, .deadline = std::chrono::hours(24 * 365 * 10)};
