@@ -1,0 +1,61 @@
+#include "faults/spec.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "faults/kinds.h"
+#include "faults/persistence.h"
+
+namespace firedrill {
+namespace {
+
+TEST(FaultSpec, IsSaidInWords) {
+  EXPECT_EQ(describe(FaultSpec{.at = {.rank = 2, .step = 3, .phase = Phase::backward}}),
+            "kill rank 2 at step 3, backward, call 1");
+  EXPECT_EQ(describe(FaultSpec{.at = {.attempt = std::nullopt,
+                                      .rank = 0,
+                                      .step = 6,
+                                      .phase = Phase::commit,
+                                      .op = SeamOp::file,
+                                      .file_op = FileOp::rename,
+                                      .path = "manifests/*",
+                                      .when = When::after}}),
+            "kill rank 0 at step 6, commit, after rename 1 of manifests/*, in any attempt");
+  EXPECT_EQ(describe(FaultSpec{.kind = FaultKind::kill_node,
+                               .at = {.attempt = 2, .rank = 1, .op = SeamOp::send, .nth = 4},
+                               .times = 2,
+                               .lose_unsynced_data = true}),
+            "kill_node of rank 1, send 4, in attempt 2, 2 times, losing unsynced data");
+  EXPECT_EQ(describe(FaultSpec{.kind = FaultKind::io_error, .at = {.rank = 1, .file_op = FileOp::read}, .times = 0}),
+            "io_error on rank 1, read 1, without end");
+}
+
+TEST(FaultKinds, EachHasItsOwnNameAndEffect) {
+  std::set<std::string_view> names;
+  std::set<TakeEffect> effects;
+  for (std::size_t i = 0; i < fault_kinds().size(); ++i) {
+    const FaultKindInfo& info = fault_kinds()[i];
+    EXPECT_EQ(static_cast<std::size_t>(info.kind), i) << "the list is in the order of FaultKind";
+    EXPECT_FALSE(info.summary.empty());
+    names.insert(info.name);
+    effects.insert(effect_of(info.kind));
+  }
+  EXPECT_EQ(names.size(), 4U);
+  EXPECT_EQ(effects.size(), 4U);
+}
+
+TEST(Persistence, DataAndNamesAreLostSeparately) {
+  const UnsyncedItem data{.kind = UnsyncedKind::data, .path = "a"};
+  const UnsyncedItem name{.kind = UnsyncedKind::name, .path = "a"};
+  for (const bool lose_data : {false, true}) {
+    for (const bool lose_names : {false, true}) {
+      const UnsyncedChooser lost = lose_unsynced({.data = lose_data, .names = lose_names});
+      EXPECT_EQ(lost(data), lose_data);
+      EXPECT_EQ(lost(name), lose_names);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace firedrill
