@@ -50,14 +50,19 @@ int combined_exit_code(const std::vector<int>& codes) {
   return 0;
 }
 
+RunVerdict verdict_of_exit_code(int code) {
+  for (const RunVerdict verdict :
+       {RunVerdict::pass, RunVerdict::refused, RunVerdict::fail, RunVerdict::liveness, RunVerdict::unknown}) {
+    if (exit_code_of(verdict) == code) return verdict;
+  }
+  return RunVerdict::unknown;
+}
+
 void conclude(Report& report) {
   std::vector<int> codes;
   for (const RunReport& run : report.runs) codes.push_back(exit_code_of(run));
   report.exit_code = combined_exit_code(codes);
-  report.verdict = RunVerdict::pass;
-  for (const RunVerdict verdict : {RunVerdict::refused, RunVerdict::fail, RunVerdict::liveness, RunVerdict::unknown}) {
-    if (exit_code_of(verdict) == report.exit_code) report.verdict = verdict;
-  }
+  report.verdict = verdict_of_exit_code(report.exit_code);
 }
 
 }  // namespace firedrill

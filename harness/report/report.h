@@ -52,7 +52,7 @@ struct AttemptLine {
   std::string ended;              // "rank 2 died", "job finished"
 };
 
-struct FirstDifference {
+struct DifferenceLine {
   std::string tensor;
   std::int64_t step = 0;
 };
@@ -69,7 +69,7 @@ struct RunReport {
   std::string final_digest;                  // 32 hex digits; empty: the job did not end
   std::string golden_digest;
   std::string golden_note;  // "recorded now: none of this numerics key was there"
-  std::optional<FirstDifference> first_difference;
+  std::optional<DifferenceLine> first_difference;
   std::vector<PlannedFault> planned;
   std::vector<FiredFault> fired;
   std::vector<PropertyLine> properties;
@@ -105,6 +105,7 @@ struct Report {
 
 // Of several runs: the first of 1, 2, 3, 4 that applies, else 0.
 int combined_exit_code(const std::vector<int>& codes);
+RunVerdict verdict_of_exit_code(int code);
 // Sets verdict and exit code from the runs.
 void conclude(Report& report);
 

@@ -36,7 +36,7 @@ RunReport a_failure() {
   run.verdict = RunVerdict::fail;
   run.reason = "one_provenance failed";
   run.final_digest = "00fe";
-  run.first_difference = FirstDifference{.tensor = "layers.0.mlp", .step = 4};
+  run.first_difference = DifferenceLine{.tensor = "layers.0.mlp", .step = 4};
   run.properties[0] = {.name = "one_provenance", .verdict = "fail", .checked = 3, .evidence = "a < b & \"c\"\x01\xff"};
   return run;
 }

@@ -1,0 +1,182 @@
+#include "harness/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <thread>
+
+#include "engine/base/text.h"
+#include "harness/cli/version.h"
+
+namespace firedrill {
+namespace {
+
+constexpr int bad_input = 1;
+constexpr int harness_error = 4;
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.emplace_back(verb.name);
+  return names;
+}
+
+int unknown_verb(const std::string& word, std::ostream& err) {
+  const auto names = verb_names();
+  const auto near = nearest(word, names);
+  err << fmt::format("firedrill: unknown verb `{}`{}\nThe verbs are: {}\n", word,
+                     near ? fmt::format(": did you mean `{}`?", *near) : "", join(names, ", "));
+  return bad_input;
+}
+
+// CLI11 says that an option was not expected; here it is said which one may have been meant.
+std::string option_hint(const CLI::App& verb, const std::vector<std::string>& arguments) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& argument : arguments) {
+    const std::string word = argument.substr(0, argument.find('='));
+    if (!word.starts_with("--") || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    if (const auto near = nearest(word, known)) return fmt::format("{}: did you mean {}?\n", word, *near);
+  }
+  return "";
+}
+
+bool write_file(const std::string& file, const std::string& text, std::ostream& err) {
+  std::ofstream stream(file, std::ios::binary);
+  stream << text;
+  stream.close();
+  if (!stream) err << fmt::format("firedrill: cannot write {}: is its directory there, and writable?\n", file);
+  return static_cast<bool>(stream);
+}
+
+// The runs that are not as expected; of the others nobody asked.
+Report without_good_runs(const Report& report) {
+  Report bad = report;
+  std::erase_if(bad.runs, [](const RunReport& run) { return met(run); });
+  if (report.exit_code == 0) bad.lines.clear();
+  return bad;
+}
+
+int write_report(const Report& report, const CommonOptions& common, Streams streams) {
+  bool written = true;
+  std::ostream& text = common.json == "-" ? streams.err : streams.out;
+  text << to_text(common.quiet ? without_good_runs(report) : report) << std::flush;
+  if (common.json == "-") {
+    streams.out << to_json(report) << std::flush;
+  } else if (!common.json.empty()) {
+    written = write_file(common.json, to_json(report), streams.err) && written;
+  }
+  if (!common.junit.empty()) written = write_file(common.junit, to_junit(report), streams.err) && written;
+  if (!common.out.empty() && std::filesystem::is_directory(common.out)) {
+    written = write_file((common.out / "report.json").string(), to_json(report), streams.err) && written;
+  }
+  return written ? report.exit_code : harness_error;
+}
+
+int refuse(Report report, const std::vector<std::string>& mistakes, const CommonOptions& common, Streams streams) {
+  for (const std::string& mistake : mistakes) streams.err << mistake << "\n";
+  if (mistakes.size() > 1) streams.err << fmt::format("firedrill: {} mistakes; nothing was run\n", mistakes.size());
+  report.verdict = RunVerdict::refused;
+  report.exit_code = bad_input;
+  report.more["mistakes"] = mistakes;
+  report.runs.clear();
+  report.lines.clear();
+  if (common.json.empty() && common.junit.empty()) return bad_input;
+  CommonOptions files = common;
+  files.out.clear();
+  return write_report(report, files, streams);
+}
+
+int do_work(const Verb& verb, const Work& work, const CommonOptions& common, Streams streams) {
+  const auto began = std::chrono::steady_clock::now();
+  Report blank{.verb = std::string(verb.name)};
+  blank.environment = {.version = std::string(version()),
+                       .commit = std::string(commit()),
+                       .numerics_key = "",
+                       .cores = static_cast<int>(std::thread::hardware_concurrency())};
+  blank.seed = common.seed.value_or(1);
+  if (const auto mistakes = mistakes_in(common); !mistakes.empty()) return refuse(blank, mistakes, common, streams);
+  VerbResult result = work(common, streams);
+  Report& report = result.report;
+  report.verb = blank.verb;
+  report.seed = blank.seed;
+  const std::string numerics_key = report.environment.numerics_key;
+  report.environment = blank.environment;
+  report.environment.numerics_key = numerics_key;
+  report.duration = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  if (!result.mistakes.empty()) return refuse(report, result.mistakes, common, streams);
+  return write_report(report, common, streams);
+}
+
+int parse_and_work(const std::vector<std::string>& arguments, Streams streams) {
+  CLI::App app("Firedrill proves that a training run can be killed and resumed without changing its result.",
+               "firedrill");
+  app.set_version_flag("--version", fmt::format("firedrill {} ({})", version(), commit()));
+  app.require_subcommand(1);
+  std::vector<std::unique_ptr<CommonOptions>> common;
+  std::vector<Work> work;
+  std::vector<CLI::App*> parsers;
+  for (const Verb& verb : verbs()) {
+    CLI::App* parser = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
+    common.push_back(std::make_unique<CommonOptions>());
+    work.push_back(verb.add(*parser));
+    add_common(*parser, *common.back());
+    parsers.push_back(parser);
+  }
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    const auto used = app.get_subcommands();
+    streams.out << (used.empty() ? app.help() : used.front()->help("firedrill"));
+    return 0;
+  } catch (const CLI::CallForVersion& wanted) {
+    streams.out << wanted.what() << "\n";
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    const auto used = app.get_subcommands();
+    streams.err << fmt::format("firedrill: {}\n", error.what());
+    if (!used.empty()) streams.err << option_hint(*used.front(), arguments);
+    streams.err << fmt::format("See firedrill {}{}--help\n", used.empty() ? "" : used.front()->get_name(),
+                               used.empty() ? "" : " ");
+    return bad_input;
+  }
+  for (std::size_t i = 0; i < parsers.size(); ++i) {
+    if (parsers[i]->parsed()) return do_work(verbs()[i], work[i], *common[i], streams);
+  }
+  return bad_input;
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> all = {
+      {"run", "Run scenarios and judge them", add_run},
+      {"golden", "Record or verify what an undisturbed run gives", add_golden},
+      {"replay", "Run a saved plan again: same history", add_replay},
+      {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants},
+      {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit},
+      {"list", "List faults, properties, scenarios, mutants or jobs", add_list},
+  };
+  return all;
+}
+
+int run_command_line(const std::vector<std::string>& arguments, Streams streams) {
+  try {
+    if (!arguments.empty() && !arguments.front().starts_with('-')) {
+      const auto names = verb_names();
+      if (std::find(names.begin(), names.end(), arguments.front()) == names.end()) {
+        return unknown_verb(arguments.front(), streams.err);
+      }
+    }
+    return parse_and_work(arguments, streams);
+  } catch (const std::exception& error) {
+    streams.err << fmt::format("firedrill: an error of our own: {}\n", error.what());
+    return harness_error;
+  }
+}
+
+}  // namespace firedrill
