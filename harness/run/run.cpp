@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
 #include <map>
 
 #include "engine/model/numerics.h"
@@ -58,14 +57,6 @@ std::string reason_of(RunVerdict verdict, const RunOutcome& outcome, const std::
   if (verdict == RunVerdict::liveness) return outcome.why;
   const Judged* bad = first_bad(judged);
   return bad == nullptr ? outcome.why : fmt::format("{}: {}", bad->property->name, bad->verdict.evidence);
-}
-
-Status write_text(const std::filesystem::path& file, std::string_view text) {
-  std::ofstream out(file);
-  out << text;
-  out.close();
-  if (!out) return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file.string())};
-  return {};
 }
 
 }  // namespace
