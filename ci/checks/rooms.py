@@ -38,6 +38,7 @@ LIBRARIES = {  # what LINK calls it -> its headers
     "Threads::Threads": (),
 }
 TORCH = ("torch/", "ATen/", "c10/")
+GENERATED = "firedrill_build.h"  # version and commit; the build writes it
 TESTING = ("gtest/", "gmock/", "rapidcheck/", "rapidcheck.h", "benchmark/")
 
 
@@ -103,6 +104,8 @@ def check_includes(rooms: Rooms, root: pathlib.Path, source: Source) -> Iterator
 
 
 def problem_of_ours(rooms, root, source, room, reach, header) -> tuple[str, str] | None:
+    if header == GENERATED:
+        return None
     if not (root / header).is_file() or not header.startswith(CODE_FOLDERS):
         return "include_path", f'"{header}" is no header of ours; paths are written from the root of the tree'
     target = rooms.room_of(header)

@@ -1,5 +1,6 @@
 """One source file as the checks see it: its lines, and the same lines with comments and text in quotes blanked out."""
 import dataclasses
+import itertools
 import pathlib
 import re
 
@@ -28,9 +29,16 @@ class Source:
 
     @property
     def is_test(self) -> bool:
-        """Tests, benchmarks and contracts (tests that several implementations share) may use more than the engine."""
+        """Tests, benchmarks, contracts (tests that several implementations share), and headers whose opening comment says
+        "for tests" may use more than the engine."""
         stem = self.name.rsplit(".", 1)[0]
-        return stem.endswith(("_test", "_bench", "_contract")) or "/contract/" in self.path
+        return (stem.endswith(("_test", "_bench", "_contract")) or "/contract/" in self.path
+                or (self.path.endswith(".h") and re.search(r"\b[Ff]or (the )?tests\b", self.opening) is not None))
+
+    @property
+    def opening(self) -> str:
+        lines = itertools.takewhile(lambda line: line.startswith("//"), self.lines)
+        return " ".join(line.lstrip("/ ") for line in lines)
 
     def allowed(self, line: int) -> bool:
         """Whether the line (from 1) gives its reason for breaking a rule: `// allowed: WHY`."""
