@@ -17,7 +17,7 @@ firedrill_room(harness/world ROOMS engine/sim engine/os faults EXECUTABLE firedr
 """
 HEADERS = {f"{room}/x.h": "// What x is for.\n#pragma once\n" for room in
            ("engine/base", "engine/seam", "engine/os", "engine/sim", "engine/comm", "engine/job", "faults")}
-HEADERS["engine/sim/for_tests.h"] = "// A thing for tests.\n#pragma once\n"
+HEADERS["engine/sim/for_tests.h"] = "// A thing. For tests.\n#pragma once\n"
 HEADERS["engine/seam/contract/x_contract.h"] = "// What holds for every x.\n#pragma once\n#include <gtest/gtest.h>\n"
 
 
@@ -43,8 +43,11 @@ CASES: list[tuple[str, str, str, set[str]]] = [  # what it shows, file, its text
     ("a source includes no contract", "engine/sim/a.cpp",
      include('"engine/seam/contract/x_contract.h"'), {"include_test"}),
     ("a header for tests includes what tests may", "engine/comm/a.h",
-     "// A thing between threads,\n// for the tests of this folder.\n#pragma once\n" + include('"engine/sim/x.h"'), set()),
-    ("a source includes no header for tests", "engine/sim/a.cpp", include('"engine/sim/for_tests.h"'), {"include_test"}),
+     "// A thing between threads.\n// For tests.\n#pragma once\n" + include('"engine/sim/x.h"'), set()),
+    ("so does one that is called so", "engine/comm/test_a.h",
+     "// A thing.\n#pragma once\n" + include('"engine/sim/x.h"'), set()),
+    ("a source includes no header for tests", "engine/sim/a.cpp",
+     include('"engine/sim/for_tests.h"'), {"include_test"}),
     ("a header that does not exist", "engine/sim/a.cpp", include('"engine/sim/y.h"'), {"include_path"}),
     ("a path from its own folder", "engine/sim/a.cpp", include('"x.h"'), {"include_path"}),
     ("our own header in angle brackets", "engine/sim/a.cpp", include("<engine/sim/x.h>"), {"include_path"}),

@@ -29,11 +29,11 @@ class Source:
 
     @property
     def is_test(self) -> bool:
-        """Tests, benchmarks, contracts (tests that several implementations share), and headers whose opening comment says
-        "for tests" may use more than the engine."""
+        """Tests, benchmarks, contracts (tests that several implementations share), and headers that are called test_x.h
+        or whose opening comment says "For tests" may use more than the engine."""
         stem = self.name.rsplit(".", 1)[0]
         return (stem.endswith(("_test", "_bench", "_contract")) or "/contract/" in self.path
-                or (self.path.endswith(".h") and re.search(r"\b[Ff]or (the )?tests\b", self.opening) is not None))
+                or (self.path.endswith(".h") and (stem.startswith("test_") or "For tests" in self.opening)))
 
     @property
     def opening(self) -> str:

@@ -59,8 +59,8 @@ function(firedrill_room folder)
 endfunction()
 
 # One test program; each of its tests is a ctest of its own, labelled with the folder, and runs in the source folder.
-# Tests are found when ctest runs, not when the program is built: finding them loads LibTorch, which costs more than most
-# tests.
+# Tests are found when ctest runs, not when the program is built: finding them loads LibTorch, which costs more than
+# most tests.
 function(firedrill_test name folder torch libraries)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gtest GTest::gmock GTest::gtest_main)
