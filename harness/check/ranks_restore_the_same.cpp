@@ -53,9 +53,9 @@ class Comparison {
  private:
   std::string compare(const Event& first, const Event& other) {
     if (!same_checkpoint(first, other)) {
-      return fmt::format("attempt {}: rank {} {} {}, rank {} {}", other.attempt, first.rank,
-                         kind_ == EventKind::found ? "chooses" : "restores", id_in_words(run_, first), other.rank,
-                         id_in_words(run_, other));
+      const std::string_view verb = kind_ == EventKind::found ? "chooses" : "restores";
+      return fmt::format("attempt {}: rank {} {} {}, rank {} {} {}", other.attempt, first.rank, verb,
+                         id_in_words(run_, first), other.rank, verb, id_in_words(run_, other));
     }
     if (kind_ != EventKind::restored) return {};
     const StateId a = run_.states().find(first.digest);
