@@ -27,6 +27,9 @@ firedrill_scenario(storage/no_space_on_write sim process)
 firedrill_scenario(limits/beyond_the_budget sim process)
 firedrill_scenario(limits/refused_by_the_budget sim)
 
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp
+             PROPERTY COMPILE_DEFINITIONS FIREDRILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+
 file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/scenarios/*.yaml)
 list(FILTER found EXCLUDE REGEX "^scenarios/jobs/")
 get_property(listed GLOBAL PROPERTY FIREDRILL_SCENARIOS)

@@ -139,6 +139,15 @@ class Loading {
 
   Scenario read_scenario(std::string_view text, const fs::path& file);
 
+  // For a job alone.
+  void refuse_own_settings() {
+    for (const PlacedSetting& placed : own_settings_) {
+      reader_.mistake(
+          placed.value.place, "",
+          fmt::format("only a scenario has `{0}`: for a field of the job write job.{0}", placed.setting.path));
+    }
+  }
+
  private:
   void read_own_settings(const Node& root, const fs::path& file, Scenario& scenario);
   void read_named_job(const Node& root, const fs::path& file, Scenario& scenario);
@@ -240,7 +249,8 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
       scenario.expect.kind == Expectation::Kind::liveness || scenario.expect.kind == Expectation::Kind::fail;
   if (layout_fits && !lifted && !fields.is_bad("faults") && !fields.is_bad("recovery")) {
     for (const std::string& message : mistakes_in_budget(scenario.faults, scenario.job, scenario.recovery.budget)) {
-      found.push_back({fields.place_of("faults"), message});
+      const std::string path = message.substr(0, message.find(' '));
+      found.push_back({fields.place_of(path.starts_with("faults[") ? path : "faults"), message});
     }
   }
   if (scenario.expect.kind == Expectation::Kind::refuse) {
@@ -317,6 +327,7 @@ Loaded<Scenario> parse_scenario(std::string_view text, const fs::path& file, con
 
 Loaded<Job> parse_job(std::string_view text, const fs::path& file, const LoadOptions& options) {
   Loading loading(options);
+  loading.refuse_own_settings();
   Job job = loading.read_job(text, file);
   return loaded(std::move(job), loading);
 }
