@@ -1,0 +1,142 @@
+// Audit: our second, independent decoder of checkpoints. Written from engine/ckpt/FORMAT.md, it shares no code with the
+// engine that wrote them, so that a mistake in the one is not repeated in the other. It verifies everything: manifest,
+// every shard's existence, size, digest, header and provenance, every piece's digest, and that the pieces cover each
+// tensor exactly once.
+//
+// Nothing on the disk is trusted: lengths are held against file sizes before anything is allocated, and memory stays
+// within the largest file read at once (whole_file_max) however large a checkpoint is.
+//
+// Threads: one per Auditor. Errors: none; what cannot be read is part of the report. It reads only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/digest.h"
+#include "engine/seam/checkpoint_id.h"
+#include "engine/seam/file_system.h"
+#include "engine/seam/observer.h"
+
+namespace firedrill {
+
+// --- What a decoder says of a saved state: keyed by (name, range, digest), so that decoders of other formats fit
+// -------
+
+// Elements [begin, end) of a tensor, counted row by row.
+struct AuditedPiece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  Digest digest;      // of the bytes
+  std::string shard;  // where it lies
+};
+
+struct AuditedTensor {
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  Digest digest;  // of the bytes of the whole tensor, put together from its pieces
+  std::vector<AuditedPiece> pieces;
+};
+
+struct Provenance {
+  std::string run;
+  Digest job;
+  CheckpointId id;
+  bool operator==(const Provenance&) const = default;
+};
+
+// What manifest and shards of one checkpoint hold. Immutable, and shared by all reports that see the same bytes.
+struct CheckpointContents {
+  Provenance provenance;  // by the manifest
+  std::string layout;
+  std::string software;
+  std::string numerics;
+  Digest corpus;
+  std::int64_t world = 0;
+  std::int64_t shards = 0;
+  std::int64_t bytes = 0;              // of all shards
+  std::vector<AuditedTensor> tensors;  // by name; without digests if not intact
+  // Of the list (name, digest) of all tensors, as StateTable::describe(tensors) makes it; only if intact.
+  Digest state;
+  std::vector<std::string> problems;  // why it is not intact
+  bool intact = false;
+  bool provenance_coherent = false;  // all parts that could be read name the same run, job, step, attempt and try
+
+  std::vector<NamedDigest> named_digests() const;
+};
+
+// --- What lies under a checkpoint root
+// -----------------------------------------------------------------------------------
+
+struct AuditedCheckpoint {
+  CheckpointId id;
+  bool committed = false;  // its manifest is there
+  bool visible = false;    // every later attempt's record of what it accepted names it
+  bool validated = false;
+  bool rejected = false;
+  bool tombstone = false;
+  std::shared_ptr<const CheckpointContents> contents;  // never null; empty and with a problem if not committed
+
+  bool intact() const { return committed && contents->intact; }
+  // Neither given up nor being deleted: it must be whole.
+  bool stands() const { return committed && visible && !rejected && !tombstone; }
+};
+
+struct AuditReport {
+  std::vector<AuditedCheckpoint> checkpoints;  // oldest first; also shard directories and marks without a manifest
+  std::vector<std::int64_t> attempts;          // claimed, ascending
+  std::vector<std::string> problems;  // of the root: directories that cannot be listed, names that do not belong
+
+  const AuditedCheckpoint* find(const CheckpointId& id) const;
+  // The newest that stands; nullptr: none.
+  const AuditedCheckpoint* newest() const;
+  // Something that must be whole is not.
+  bool damaged() const;
+};
+
+// Audits again and again (probes): what was decoded before is looked up by the digests of all bytes it came from.
+class Auditor {
+ public:
+  AuditReport audit(FileSystem& files);
+
+ private:
+  std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> decoded_;  // looked up only, never walked
+  std::unordered_map<Digest, std::shared_ptr<const std::vector<std::string>>> shard_names_;
+};
+
+// One look at a directory.
+AuditReport audit_directory(FileSystem& files);
+
+// --- Comparing
+// -------------------------------------------------------------------------------------------------------------
+
+struct TensorDifference {
+  std::string tensor;
+  std::string how;  // "digest 12.. and 34..", "f32 [4, 4] and f32 [4, 8]", "only in the first"
+};
+// By tensor name. Both must be intact.
+std::vector<TensorDifference> compare(const CheckpointContents& a, const CheckpointContents& b);
+
+struct StepComparison {
+  std::int64_t step = 0;
+  CheckpointId a;
+  CheckpointId b;
+  std::vector<TensorDifference> differences;
+};
+struct DirectoryComparison {
+  std::vector<StepComparison> steps;    // that both hold intact, by step; the newest checkpoint of each
+  std::vector<std::int64_t> only_in_a;  // steps
+  std::vector<std::int64_t> only_in_b;
+  bool equal() const;  // nothing differs where both hold a step, and there is such a step
+};
+DirectoryComparison compare(const AuditReport& a, const AuditReport& b);
+
+// For people: one line per checkpoint, problems below it; `tensors`: also one line per tensor.
+std::string in_words(const AuditReport& report, bool tensors = false);
+std::string in_words(const DirectoryComparison& comparison);
+
+}  // namespace firedrill
