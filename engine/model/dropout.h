@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/model/matmul.h"
 #include "engine/model/shapes.h"
 
 namespace firedrill {
@@ -24,6 +25,23 @@ class Dropout {
   std::uint64_t counter_;
   std::uint32_t threshold_;
   float scale_;
+};
+
+// The gradient of what went into a segment's dropout: the given one where nothing is dropped, else a masked copy.
+class DroppedGradient {
+ public:
+  DroppedGradient(const SegmentScalars& scalars, std::span<const float> gradient)
+      : copy_(scalars.drop_threshold > 0 ? static_cast<std::int64_t>(gradient.size()) : 0), data_(gradient.data()) {
+    const Dropout dropout(scalars);
+    if (!dropout.active()) return;
+    dropout.apply(gradient, {copy_.data(), gradient.size()});
+    data_ = copy_.data();
+  }
+  const float* data() const { return data_; }
+
+ private:
+  Scratch copy_;
+  const float* data_;
 };
 
 }  // namespace firedrill

@@ -1,7 +1,9 @@
 // The head segment: cross entropy of output(norm(x)) against the next token, summed over the present rows. An absent
 // row counts for exactly nothing: no loss, and gradients of zero.
+#include <algorithm>
 #include <bit>
 
+#include "engine/model/arithmetic.h"
 #include "engine/model/kernels.h"
 #include "engine/model/norm.h"
 #include "engine/model/shapes.h"
@@ -18,18 +20,28 @@ struct HeadForward {
         rows(inputs[1].shape()[0]),
         n(rows * sequence),
         tokens(inputs[2].as<std::uint8_t>()),
-        norm(tensor_view(inputs[1].as<float>(), {n, width}), p[0], p[1]),
-        weight(tensor_view(p[2], {vocabulary, width})),
-        logits(at::mm(norm.out(), weight.t())) {
+        norm(inputs[1].as<float>().data(), n, p[0], p[1]),
+        weight(p[2].data(), vocabulary, width),
+        logits_buffer(n * vocabulary),
+        logits{logits_buffer.data(), n, vocabulary} {
+    FD_CHECK(inputs[1].shape() == (Shape{rows, sequence, width}), "the input is [rows, sequence, width]");
     FD_CHECK(inputs[2].shape() == (Shape{rows, sequence + 1}), "tokens are [rows, sequence + 1]");
     if (inputs[3]) {
       mask = inputs[3].as<std::uint8_t>();
       FD_CHECK(static_cast<std::int64_t>(mask.size()) == rows, "the row mask is [rows]");
     }
+    matmul(logits, norm.out(), weight.t());
   }
-  bool present(std::int64_t row) const { return mask.empty() || mask[static_cast<std::size_t>(row)] != 0; }
-  std::int64_t target(std::int64_t row, std::int64_t t) const {
-    return tokens[static_cast<std::size_t>(row * (sequence + 1) + t + 1)];
+
+  // visit(logits of one token, its target, whether its row is present)
+  template <class Visit>
+  void each_token(Visit visit) const {
+    float* of_token = logits.data;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const bool present = mask.empty() || mask[static_cast<std::size_t>(row)] != 0;
+      const std::uint8_t* targets = tokens.data() + row * (sequence + 1) + 1;
+      for (std::int64_t t = 0; t < sequence; ++t, of_token += vocabulary) visit(of_token, targets[t], present);
+    }
   }
 
   Slots<const float, 3> p;
@@ -41,54 +53,48 @@ struct HeadForward {
   std::span<const std::uint8_t> tokens;
   std::span<const std::uint8_t> mask;
   LayerNorm norm;
-  at::Tensor weight;
-  at::Tensor logits;  // [n, vocabulary]
+  ConstMatrix weight;
+  Scratch logits_buffer;
+  Matrix logits;  // [n, vocabulary]
 };
 
 }  // namespace
 
 Result<Value> head_forward(std::span<const std::byte> scalars, std::span<Value> inputs) {
-  const c10::InferenceMode no_graph;
   const HeadForward f(scalars_as<SegmentScalars>(scalars), inputs);
-  const at::Tensor log_probabilities = at::_log_softmax(f.logits, -1, false);
-  const float* row_of = floats_of(log_probabilities).data();
   double sum = 0;
-  for (std::int64_t row = 0; row < f.rows; ++row) {
-    for (std::int64_t t = 0; t < f.sequence; ++t, row_of += f.vocabulary) {
-      if (f.present(row)) sum -= static_cast<double>(row_of[f.target(row, t)]);
-    }
-  }
+  f.each_token([&](float* logits, std::size_t target, bool present) {
+    if (!present) return;
+    const auto distance = static_cast<double>(max_of(logits, f.vocabulary)) - static_cast<double>(logits[target]);
+    sum += distance + portable_log(static_cast<double>(exponentiate(logits, f.vocabulary, 1.0F)));
+  });
   MutableValue out(DType::f32, Shape{1});
   out.as<float>()[0] = static_cast<float>(sum);
   return std::move(out).freeze();
 }
 
 Result<Value> head_backward(std::span<const std::byte> scalars, std::span<Value> inputs) {
-  const c10::InferenceMode no_graph;
   const auto s = scalars_as<SegmentScalars>(scalars);
   const float factor = std::bit_cast<float>(s.factor_bits);
   const HeadForward f(s, inputs);
-  const at::Tensor d_logits = at::_softmax(f.logits, -1, false);
-  float* d = floats_of(d_logits).data();
-  for (std::int64_t row = 0; row < f.rows; ++row) {
-    for (std::int64_t t = 0; t < f.sequence; ++t, d += f.vocabulary) {
-      if (!f.present(row)) {
-        std::fill_n(d, f.vocabulary, 0.0F);
-        continue;
-      }
-      d[f.target(row, t)] -= 1.0F;
-      for (std::int64_t i = 0; i < f.vocabulary; ++i) d[i] *= factor;
+  f.each_token([&](float* logits, std::size_t target, bool present) {
+    if (!present) {
+      std::fill_n(logits, f.vocabulary, 0.0F);
+      return;
     }
-  }
+    softmax_in_place(logits, f.vocabulary, 1.0F);
+    logits[target] -= 1.0F;
+    for (std::int64_t i = 0; i < f.vocabulary; ++i) logits[i] *= factor;
+  });
   MutableValue parameters(DType::f32, inputs[0].shape());
   const Slots g(parameters.as<float>(), head_tensors(s));
   g.clear_padding();
-  at::Tensor d_weight = tensor_view(g[2], {f.vocabulary, f.width});
-  at::mm_out(d_weight, d_logits.t(), f.norm.out());
-  const at::Tensor dx = f.norm.backward(at::mm(d_logits, f.weight), g[0], g[1]);
-  MutableValue input(DType::f32, inputs[1].shape());
-  copy_into(dx, input.as<float>());
-  return Value::pack({std::move(input).freeze(), std::move(parameters).freeze()});
+  matmul({g[2].data(), f.vocabulary, f.width}, ConstMatrix(f.logits).t(), f.norm.out());
+  const Scratch d_norm(f.n * f.width);
+  matmul({d_norm.data(), f.n, f.width}, f.logits, f.weight);
+  MutableValue dx(DType::f32, inputs[1].shape());
+  f.norm.backward(d_norm.data(), nullptr, g[0], g[1], dx.as<float>().data());
+  return Value::pack({std::move(dx).freeze(), std::move(parameters).freeze()});
 }
 
 }  // namespace firedrill

@@ -1,4 +1,5 @@
 // The MLP segment: x + dropout(down(silu(gate(norm(x))) * up(norm(x)))), gate and up as one weight.
+#include "engine/model/arithmetic.h"
 #include "engine/model/dropout.h"
 #include "engine/model/kernels.h"
 #include "engine/model/norm.h"
@@ -6,40 +7,47 @@
 namespace firedrill {
 namespace {
 
+Four sigmoid(const Four& x) { return 1.0F / (1.0F + portable_exp(-x)); }
+
 struct MlpForward {
   MlpForward(const SegmentScalars& s, const Value& parameters, const Value& input)
       : p(parameters.as<float>(), mlp_tensors(s)),
         width(s.width),
         hidden(s.hidden),
         n(input.count() / s.width),
-        norm(tensor_view(input.as<float>(), {n, width}), p[0], p[1]),
-        gate_up_weight(tensor_view(p[2], {2 * hidden, width})),
-        down_weight(tensor_view(p[3], {width, hidden})),
-        gate_up(at::mm(norm.out(), gate_up_weight.t())),
-        sigmoid(at::sigmoid(gate_up.narrow(1, 0, hidden))),
-        gated(at::empty({n, hidden}, gate_up.options())) {
-    const float* gu = floats_of(gate_up).data();
-    const float* sg = sigmoid.const_data_ptr<float>();
-    float* out = floats_of(gated).data();
-    for (std::int64_t i = 0; i < n; ++i, gu += 2 * hidden, sg += hidden, out += hidden) {
-      for (std::int64_t j = 0; j < hidden; ++j) out[j] = gu[j] * sg[j] * gu[hidden + j];
+        norm(input.as<float>().data(), n, p[0], p[1]),
+        gate_up_weight(p[2].data(), 2 * hidden, width),
+        down_weight(p[3].data(), width, hidden),
+        gate_up_buffer(n * 2 * hidden),
+        gated_buffer(n * hidden),
+        gate_up{gate_up_buffer.data(), n, 2 * hidden},
+        gated{gated_buffer.data(), n, hidden} {
+    matmul(gate_up, norm.out(), gate_up_weight.t());
+    for (std::int64_t row = 0; row < n; ++row) {
+      const float* gate = gate_up.data + row * 2 * hidden;
+      const float* up = gate + hidden;
+      float* out = gated.data + row * hidden;
+      by_fours(hidden, [=](std::int64_t i, auto count) {
+        const Four g = load(gate + i, count);
+        store(g * sigmoid(g) * load(up + i, count), out + i, count);
+      });
     }
   }
 
-  // Turns the gradient of `gated` into that of `gate_up`, which is overwritten.
-  at::Tensor gate_backward(const at::Tensor& gated_gradient) {
-    float* gu = floats_of(gate_up).data();
-    const float* sg = sigmoid.const_data_ptr<float>();
-    const float* da = gated_gradient.const_data_ptr<float>();
-    for (std::int64_t i = 0; i < n; ++i, gu += 2 * hidden, sg += hidden, da += hidden) {
-      for (std::int64_t j = 0; j < hidden; ++j) {
-        const float gate = gu[j];
-        const float up = gu[hidden + j];
-        gu[j] = da[j] * up * (sg[j] * (1.0F + gate * (1.0F - sg[j])));
-        gu[hidden + j] = da[j] * (gate * sg[j]);
-      }
+  // Overwrites gate_up with its gradient, from that of `gated`.
+  void gate_backward(const float* d_gated) const {
+    for (std::int64_t row = 0; row < n; ++row) {
+      float* gate = gate_up.data + row * 2 * hidden;
+      float* up = gate + hidden;
+      const float* d = d_gated + row * hidden;
+      by_fours(hidden, [=](std::int64_t i, auto count) {
+        const Four g = load(gate + i, count);
+        const Four s = sigmoid(g);
+        const Four d_out = load(d + i, count);
+        store(d_out * load(up + i, count) * (s * (1.0F + g * (1.0F - s))), gate + i, count);
+        store(d_out * (g * s), up + i, count);
+      });
     }
-    return gate_up;
   }
 
   Slots<const float, 4> p;
@@ -47,55 +55,45 @@ struct MlpForward {
   std::int64_t hidden;
   std::int64_t n;  // tokens
   LayerNorm norm;
-  at::Tensor gate_up_weight;
-  at::Tensor down_weight;
-  at::Tensor gate_up;  // [n, 2 * hidden]: gate, then up
-  at::Tensor sigmoid;  // of the gate
-  at::Tensor gated;    // [n, hidden]
+  ConstMatrix gate_up_weight;
+  ConstMatrix down_weight;
+  Scratch gate_up_buffer;
+  Scratch gated_buffer;
+  Matrix gate_up;  // [n, 2 * hidden]: gate, then up
+  Matrix gated;    // [n, hidden]
 };
 
 }  // namespace
 
 Result<Value> mlp_forward(std::span<const std::byte> scalars, std::span<Value> inputs) {
-  const c10::InferenceMode no_graph;
   const auto s = scalars_as<SegmentScalars>(scalars);
   const MlpForward f(s, inputs[0], inputs[1]);
   MutableValue out(DType::f32, inputs[1].shape());
-  at::Tensor projected = tensor_view(out.as<float>(), {f.n, f.width});
-  at::mm_out(projected, f.gated, f.down_weight.t());
-  Dropout(s).apply_and_add(out.as<float>(), inputs[1].as<float>(), out.as<float>());
+  const std::span<float> projected = out.as<float>();
+  matmul({projected.data(), f.n, f.width}, f.gated, f.down_weight.t());
+  Dropout(s).apply_and_add(projected, inputs[1].as<float>(), projected);
   return std::move(out).freeze();
 }
 
 Result<Value> mlp_backward(std::span<const std::byte> scalars, std::span<Value> inputs) {
-  const c10::InferenceMode no_graph;
   const auto s = scalars_as<SegmentScalars>(scalars);
-  MlpForward f(s, inputs[0], inputs[1]);
+  const MlpForward f(s, inputs[0], inputs[1]);
   MutableValue parameters(DType::f32, inputs[0].shape());
   const Slots g(parameters.as<float>(), mlp_tensors(s));
   g.clear_padding();
 
-  const std::span<const float> out_gradient = inputs[2].as<float>();
-  MutableValue dropped(DType::f32, Shape{});
-  at::Tensor d_projected = tensor_view(out_gradient, {f.n, f.width});
-  const Dropout dropout(s);
-  if (dropout.active()) {
-    dropped = MutableValue(DType::f32, inputs[2].shape());
-    dropout.apply(out_gradient, dropped.as<float>());
-    d_projected = tensor_view(dropped.as<float>(), {f.n, f.width});
-  }
-  at::Tensor d_down = tensor_view(g[3], {f.width, f.hidden});
-  at::mm_out(d_down, d_projected.t(), f.gated);
-  const at::Tensor d_gate_up = f.gate_backward(at::mm(d_projected, f.down_weight));
-  at::Tensor d_weight = tensor_view(g[2], {2 * f.hidden, f.width});
-  at::mm_out(d_weight, d_gate_up.t(), f.norm.out());
-  const at::Tensor dx = f.norm.backward(at::mm(d_gate_up, f.gate_up_weight), g[0], g[1]);
-
-  MutableValue input(DType::f32, inputs[1].shape());
-  const std::span<const float> from = floats_of(dx);
-  const std::span<float> to = input.as<float>();
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = out_gradient[i] + from[i];
-  return Value::pack({std::move(input).freeze(), std::move(parameters).freeze()});
+  const DroppedGradient d_projected(s, inputs[2].as<float>());
+  const ConstMatrix dp(d_projected.data(), f.n, f.width);
+  matmul({g[3].data(), f.width, f.hidden}, dp.t(), f.gated);
+  const Scratch d_gated(f.n * f.hidden);
+  matmul({d_gated.data(), f.n, f.hidden}, dp, f.down_weight);
+  f.gate_backward(d_gated.data());
+  matmul({g[2].data(), 2 * f.hidden, f.width}, ConstMatrix(f.gate_up).t(), f.norm.out());
+  const Scratch d_norm(f.n * f.width);
+  matmul({d_norm.data(), f.n, f.width}, f.gate_up, f.gate_up_weight);
+  MutableValue dx(DType::f32, inputs[1].shape());
+  f.norm.backward(d_norm.data(), inputs[2].as<float>().data(), g[0], g[1], dx.as<float>().data());
+  return Value::pack({std::move(dx).freeze(), std::move(parameters).freeze()});
 }
 
 }  // namespace firedrill

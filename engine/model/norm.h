@@ -1,35 +1,33 @@
 // The pre layer norm that attention, MLP and head begin with.
 #pragma once
 
-#include "engine/model/tensor_view.h"
+#include <cstdint>
+#include <span>
+
+#include "engine/model/matmul.h"
 
 namespace firedrill {
 
-struct LayerNorm {
-  // `x` is [n, width].
-  LayerNorm(const at::Tensor& x, std::span<const float> weight, std::span<const float> bias)
-      : x_(x), width_(x.size(1)), weight_(tensor_view(weight, {width_})), bias_(tensor_view(bias, {width_})) {
-    std::tie(out_, mean_, rstd_) = at::native_layer_norm(x_, {width_}, weight_, bias_, 1e-5);
-  }
-  const at::Tensor& out() const { return out_; }
+class LayerNorm {
+ public:
+  // `x` is [n, width]; it and the two tensors are borrowed.
+  LayerNorm(const float* x, std::int64_t n, std::span<const float> weight, std::span<const float> bias);
 
-  // Writes the gradients of weight and bias; returns that of x.
-  at::Tensor backward(const at::Tensor& gradient, std::span<float> weight, std::span<float> bias) const {
-    auto [dx, dweight, dbias] =
-        at::native_layer_norm_backward(gradient, x_, {width_}, mean_, rstd_, weight_, bias_, {true, true, true});
-    copy_into(dweight, weight);
-    copy_into(dbias, bias);
-    return dx;
-  }
+  ConstMatrix out() const { return {out_.data(), n_, width_}; }
+
+  // `gradient` is of out(). Writes the gradients of weight, bias and x; adds `residual` ([n, width], may be null) to
+  // the last.
+  void backward(const float* gradient, const float* residual, std::span<float> d_weight, std::span<float> d_bias,
+                float* dx) const;
 
  private:
-  at::Tensor x_;
+  const float* x_;
+  std::int64_t n_;
   std::int64_t width_;
-  at::Tensor weight_;
-  at::Tensor bias_;
-  at::Tensor out_;
-  at::Tensor mean_;
-  at::Tensor rstd_;
+  const float* weight_;
+  Scratch out_;
+  Scratch mean_;
+  Scratch inverse_deviation_;
 };
 
 }  // namespace firedrill

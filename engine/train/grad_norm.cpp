@@ -3,19 +3,24 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/model/arithmetic.h"
 #include "engine/seam/collectives.h"  // grain
 
 namespace firedrill {
 namespace {
 
-// Halves are added to halves until one number is left: 64 squares in 6 levels, several at a time in one register.
+// Halves are added to halves until one number is left: 64 squares in 6 levels.
 float grain_sum(const float* g) {
-  float sums[grain];
-  for (std::int64_t i = 0; i < grain; ++i) sums[i] = g[i] * g[i];
-  for (std::int64_t half = grain / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+  constexpr int fours = grain / 4;
+  Four sums[fours];
+  for (int i = 0; i < fours; ++i) {
+    const Four four = load(g + 4 * i);
+    sums[i] = four * four;
   }
-  return sums[0];
+  for (int half = fours / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  return (sums[0][0] + sums[0][2]) + (sums[0][1] + sums[0][3]);
 }
 
 // Node i of a level is the sum of nodes 2i and 2i + 1 of the level below; a node with one child is that child.

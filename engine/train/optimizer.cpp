@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/model/arithmetic.h"
+
 namespace firedrill {
 namespace {
 
@@ -37,26 +39,24 @@ struct Coefficients {
 };
 
 struct Run {
-  float* __restrict p;
-  float* __restrict m;
-  float* __restrict v;
-  const float* __restrict g;
+  float* p;
+  float* m;
+  float* v;
+  const float* g;
 };
 
 // Elements [begin, end). `keep` is 1 where no decay applies: p * 1 is p.
-void update(const Run& run, const Coefficients& c, float keep, std::size_t begin, std::size_t end) {
-  float* __restrict p = run.p;
-  float* __restrict m = run.m;
-  float* __restrict v = run.v;
-  const float* __restrict g = run.g;
-  for (std::size_t i = begin; i < end; ++i) {
-    const float gradient = g[i] * c.gradient_scale;
-    const float mean = m[i] * c.beta1 + gradient * c.one_minus_beta1;
-    const float square = v[i] * c.beta2 + gradient * gradient * c.one_minus_beta2;
-    m[i] = mean;
-    v[i] = square;
-    p[i] = p[i] * keep - c.step_size * (mean / (std::sqrt(square) / c.correction2_root + c.epsilon));
-  }
+void update(const Run& run, const Coefficients& c, float keep, std::int64_t begin, std::int64_t end) {
+  by_fours(end - begin, [&](std::int64_t i, auto count) {
+    const std::int64_t at = begin + i;
+    const Four gradient = load(run.g + at, count) * c.gradient_scale;
+    const Four mean = load(run.m + at, count) * c.beta1 + gradient * c.one_minus_beta1;
+    const Four square = load(run.v + at, count) * c.beta2 + gradient * gradient * c.one_minus_beta2;
+    store(mean, run.m + at, count);
+    store(square, run.v + at, count);
+    const Four change = mean / (square_root(square) / c.correction2_root + c.epsilon);
+    store(load(run.p + at, count) * keep - c.step_size * change, run.p + at, count);
+  });
 }
 
 // Inputs: parameters, exp_avg, exp_avg_sq, gradients, decay ranges.
@@ -80,11 +80,11 @@ Result<Value> run_adamw(std::span<const std::byte> scalars, std::span<Value> inp
   for (std::size_t i = 0; i + 1 < ranges.size(); i += 2) {
     const std::int64_t begin = std::clamp(ranges[i] - offset, done, size);
     const std::int64_t end = std::clamp(ranges[i + 1] - offset, begin, size);
-    update(run, c, 1.0F, static_cast<std::size_t>(done), static_cast<std::size_t>(begin));
-    update(run, c, c.keep, static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
+    update(run, c, 1.0F, done, begin);
+    update(run, c, c.keep, begin, end);
     done = end;
   }
-  update(run, c, 1.0F, static_cast<std::size_t>(done), static_cast<std::size_t>(size));
+  update(run, c, 1.0F, done, size);
   return Value::pack({std::move(p).freeze(), std::move(m).freeze(), std::move(v).freeze()});
 }
 
