@@ -63,7 +63,9 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
   if (same_choices && plan->world == WorldKind::sim && run.verdict != RunVerdict::refused && fs::exists(history)) {
     compare(history, session, run, result.report.lines);
   }
-  run.reproduce = fmt::format("firedrill replay {}", given);
+  run.reproduce =
+      fmt::format("firedrill replay {}{}{}", given, common.seed ? fmt::format(" --seed {}", *common.seed) : "",
+                  common.mutant.empty() ? "" : " --mutant " + common.mutant);
   progress.done(to_string(run.verdict));
   result.report.environment.numerics_key = session.numerics_key(plan->job.numerics);
   result.report.runs.push_back(std::move(run));

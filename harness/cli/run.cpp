@@ -27,6 +27,18 @@ std::optional<std::filesystem::path> directory_for(const CommonOptions& common, 
   return runs == 1 ? common.out : common.out / fmt::format("{:03}-{}", index + 1, scenario.name());
 }
 
+// A folder of several runs holds a folder for each, complete in itself.
+void write_own_reports(const Report& report) {
+  for (const RunReport& run : report.runs) {
+    if (run.directory.empty() || report.runs.size() < 2) continue;
+    Report own = report;
+    own.verb = "run";
+    own.runs = {run};
+    conclude(own);
+    std::ofstream(std::filesystem::path(run.directory) / "report.json") << to_json(own);
+  }
+}
+
 VerbResult work(const RunArguments& arguments, const CommonOptions& common, Streams streams) {
   VerbResult result;
   const auto files = scenario_files(arguments.scenarios, common.filter, result.mistakes);
@@ -55,6 +67,7 @@ VerbResult work(const RunArguments& arguments, const CommonOptions& common, Stre
     });
   }
   conclude(report);
+  write_own_reports(report);
   return result;
 }
 

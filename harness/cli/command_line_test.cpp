@@ -1,0 +1,237 @@
+#include "harness/cli/command_line.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "engine/base/rng.h"
+#include "engine/model/numerics.h"
+
+namespace firedrill {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Answer firedrill(std::vector<std::string> arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = run_command_line(arguments, {.out = out, .err = err});
+  return {code, out.str(), err.str()};
+}
+
+// A folder with a job on a small generated text, and scenarios that name it.
+class CommandLine : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { pin_numerics(); }
+  CommandLine() {
+    std::string name = (fs::temp_directory_path() / "firedrill-cli-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    fs::create_directories(folder_ / "scenarios" / "jobs");
+    std::string text;
+    Rng rng(5);
+    for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + rng.below(26));
+    write("scenarios/jobs/text", text);
+    write("scenarios/jobs/nano.yaml", R"(# A small job.
+schema: firedrill.job/1
+model: {layers: 1, width: 16, heads: 2, sequence: 16, dropout: 0.1}
+lanes: {dp: 2}
+data: {corpus: text}
+steps: 4
+checkpoint: {every: 2}
+)");
+  }
+  ~CommandLine() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  std::string scenario(const std::string& name, const std::string& rest) {
+    return write(
+        "scenarios/" + name,
+        "# What it shows. And more.\nschema: firedrill.scenario/1\njob: jobs/nano.yaml\nlayout: {dp: 2}\n" + rest);
+  }
+  std::string job() const { return (folder_ / "scenarios/jobs/nano.yaml").string(); }
+
+  fs::path folder_;
+};
+
+const std::string one_kill =
+    "faults:\n  - {kill: {}, at: {rank: 1, step: 3, phase: backward}}\nrecovery: {budget: 2}\n";
+const std::string poison =
+    "faults:\n  - {kill: {}, at: {attempt: any, rank: 1, step: 3, phase: backward}, times: 0}\nrecovery: {budget: 1}\n";
+
+TEST_F(CommandLine, AnUnknownVerbIsAnsweredWithThoseThatExist) {
+  const Answer answer = firedrill({"rum"});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("unknown verb `rum`: did you mean `run`?"),
+                                HasSubstr("run, golden, replay, mutants, audit, list")));
+  EXPECT_EQ(firedrill({"explore"}).code, 1);
+  EXPECT_EQ(firedrill({}).code, 1);
+}
+
+TEST_F(CommandLine, HelpAndVersionAreNoMistakes) {
+  EXPECT_EQ(firedrill({"--help"}).code, 0);
+  EXPECT_THAT(firedrill({"--help"}).out, HasSubstr("golden"));
+  EXPECT_THAT(firedrill({"run", "--help"}).out, HasSubstr("--world"));
+  EXPECT_THAT(firedrill({"--version"}).out, StartsWith("firedrill 0."));
+}
+
+TEST_F(CommandLine, AnUnknownOptionIsAnsweredWithTheNearestOne) {
+  const Answer answer = firedrill({"run", "x.yaml", "--sed", "3"});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("--sed: did you mean --seed?"));
+  EXPECT_EQ(firedrill({"run", "x.yaml", "--seed", "three"}).code, 1);
+  EXPECT_EQ(firedrill({"run", "x.yaml", "--world", "real"}).code, 1);
+}
+
+TEST_F(CommandLine, AllMistakesOfAllScenariosAreSaidAndNothingRuns) {
+  const std::string one = scenario("one.yaml", "wurld: sim\n");
+  const std::string two = scenario("two.yaml", "recovery: {budget: many}\n");
+  const std::string json = (folder_ / "report.json").string();
+  const Answer answer = firedrill({"run", one, two, (folder_ / "three.yaml").string(), "--json", json});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err,
+              AllOf(HasSubstr(one + ":5:1: unknown key `wurld`: did you mean `world`?"),
+                    HasSubstr(two + ":5:20: recovery.budget must be a whole number"),
+                    HasSubstr("three.yaml: there is no such file"), HasSubstr("3 mistakes; nothing was run")));
+  std::ifstream stream(json);
+  const auto report = nlohmann::json::parse(stream);
+  EXPECT_EQ(report["verdict"], "refused");
+  EXPECT_EQ(report["exit_code"], 1);
+  EXPECT_EQ(report["mistakes"].size(), 3);
+}
+
+TEST_F(CommandLine, ADisturbedRunThatResumesIsExitZero) {
+  const Answer answer = firedrill({"run", scenario("kill.yaml", one_kill)});
+  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  EXPECT_THAT(answer.out, AllOf(StartsWith("PASS"), HasSubstr("equal"), HasSubstr("1 planned, 1 fired")));
+  EXPECT_THAT(answer.err, HasSubstr("[1/1] pass"));
+  const Answer quiet = firedrill({"run", scenario("kill.yaml", one_kill), "--quiet"});
+  EXPECT_THAT(quiet.out + quiet.err, IsEmpty());
+}
+
+TEST_F(CommandLine, ARunThatNeverConvergesIsExitThreeUnlessThatIsExpected) {
+  const std::string budget_free = scenario("poison.yaml", poison + "expect: liveness\n");
+  EXPECT_EQ(firedrill({"run", budget_free}).code, 0);
+  const Answer unmet = firedrill({"run", budget_free, "--set", "expect={fail: one_provenance}"});
+  EXPECT_EQ(unmet.code, 3) << unmet.out << unmet.err;
+  EXPECT_THAT(unmet.out, HasSubstr("reproduce: firedrill run"));
+}
+
+TEST_F(CommandLine, AnExpectedRefusalIsExitZeroAndRunsNothing) {
+  const Answer answer = firedrill({"run", scenario("refuse.yaml", poison + "expect: refuse\n")});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, AllOf(StartsWith("REFUSED"), Not(HasSubstr("attempts"))));
+  EXPECT_EQ(firedrill({"run", scenario("refuse2.yaml", poison)}).code, 1);
+}
+
+TEST_F(CommandLine, APassWhereAFailureWasExpectedIsExitTwo) {
+  EXPECT_EQ(firedrill({"run", scenario("e.yaml", one_kill + "expect: {fail: one_provenance}\n")}).code, 2);
+}
+
+TEST_F(CommandLine, ADirectoryStandsForItsScenariosAndAFilterChooses) {
+  scenario("a.yaml", "");
+  scenario("deep/b.yaml", "");
+  write("scenarios/deep/b.yaml", "schema: firedrill.scenario/1\njob: ../jobs/nano.yaml\n");
+  const std::string directory = (folder_ / "scenarios").string();
+  const Answer answer = firedrill({"run", directory, "--json", "-"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["runs"].size(), 2);
+  const Answer one = firedrill({"run", directory, "--json", "-", "--filter", "*/deep/*"});
+  EXPECT_EQ(nlohmann::json::parse(one.out)["runs"].size(), 1);
+  EXPECT_EQ(firedrill({"run", directory, "--filter", "zzz"}).code, 1);
+  EXPECT_EQ(firedrill({"run", directory, "--jobs", "2"}).code, 0);
+}
+
+TEST_F(CommandLine, OutMustBeFreshAndHoldsARunThatCanBeReplayed) {
+  const std::string out = (folder_ / "out").string();
+  EXPECT_EQ(firedrill({"run", scenario("kill.yaml", one_kill), "--out", out, "--seed", "9"}).code, 0);
+  for (const char* file : {"plan.json", "history.jsonl", "report.json"}) EXPECT_TRUE(fs::exists(fs::path(out) / file));
+  const Answer again = firedrill({"run", scenario("kill.yaml", one_kill), "--out", out});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("exists already"));
+
+  const Answer same = firedrill({"replay", out});
+  EXPECT_EQ(same.code, 0) << same.out;
+  EXPECT_THAT(same.out, HasSubstr("same history: "));
+  // A history that is not the plan's is not taken for it.
+  const fs::path history = fs::path(out) / "history.jsonl";
+  std::stringstream text;
+  text << std::ifstream(history).rdbuf();
+  std::string changed = text.str();
+  const std::size_t at = changed.find("\"step_done\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t line = changed.rfind('\n', at) + 1;
+  changed.erase(line, changed.find('\n', line) + 1 - line);
+  std::ofstream(history) << changed;
+  const Answer other = firedrill({"replay", out});
+  EXPECT_EQ(other.code, 4) << other.out;
+  EXPECT_THAT(other.out, HasSubstr("another history than the saved one"));
+  EXPECT_EQ(firedrill({"replay", (folder_ / "none").string()}).code, 1);
+}
+
+TEST_F(CommandLine, AMutantIsCaughtWithExitTwoAndTheReproduceLineComesLast) {
+  const Answer answer = firedrill({"mutants", "--scenario", scenario("base.yaml", one_kill), "--json", "-"});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  const auto report = nlohmann::json::parse(answer.out);
+  EXPECT_GE(report["killed"].size(), 5);
+  EXPECT_TRUE(report["survived"].empty());
+  EXPECT_TRUE(report["canaries"].empty());
+  const std::string name = "optimizer_step_reset";
+  const Answer run = firedrill({"run", scenario("base.yaml", one_kill), "--mutant", name});
+  EXPECT_EQ(run.code, 2) << run.out << run.err;
+  EXPECT_THAT(run.out,
+              AllOf(StartsWith("FAIL"), HasSubstr("resume_equals_golden"), EndsWith("--mutant " + name + "\n")));
+  const Answer unknown = firedrill({"run", "x.yaml", "--mutant", "optimizer_step_rest"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean optimizer_step_reset?"));
+}
+
+TEST_F(CommandLine, GoldensAreRecordedOnceAndVerified) {
+  EXPECT_EQ(firedrill({"golden", "verify", job()}).code, 4);
+  const Answer recorded = firedrill({"golden", "record", job()});
+  EXPECT_EQ(recorded.code, 0) << recorded.err;
+  EXPECT_THAT(recorded.out, StartsWith("recorded"));
+  EXPECT_TRUE(fs::exists(folder_ / "golden"));
+  EXPECT_THAT(firedrill({"golden", "record", job()}).out, StartsWith("unchanged"));
+  EXPECT_EQ(firedrill({"golden", "verify", job()}).code, 0);
+  EXPECT_EQ(firedrill({"golden", "verify", job(), "--set", "job.seed=2"}).code, 4);
+  EXPECT_EQ(firedrill({"golden", "verify", (folder_ / "none.yaml").string()}).code, 1);
+  EXPECT_EQ(firedrill({"golden", "check", job()}).code, 1);
+}
+
+TEST_F(CommandLine, ListsHaveNamesAndSummaries) {
+  scenario("shows.yaml", "");
+  const std::string directory = (folder_ / "scenarios").string();
+  for (const char* what : {"faults", "properties", "mutants", "jobs", "scenarios"}) {
+    const Answer answer = firedrill({"list", what, "--json", "-", "--dir", directory});
+    EXPECT_EQ(answer.code, 0);
+    const auto report = nlohmann::json::parse(answer.out);
+    ASSERT_FALSE(report["items"].empty()) << what;
+    for (const auto& item : report["items"]) EXPECT_FALSE(item["summary"].get<std::string>().empty()) << item;
+  }
+  EXPECT_THAT(firedrill({"list", "scenarios", "--dir", directory}).out, HasSubstr("shows.yaml  What it shows.\n"));
+  EXPECT_EQ(firedrill({"list", "faults", "--json", "-", "--filter", "kill"}).code, 0);
+  EXPECT_EQ(firedrill({"list", "things"}).code, 1);
+}
+
+}  // namespace
+}  // namespace firedrill
