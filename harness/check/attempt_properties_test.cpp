@@ -202,6 +202,14 @@ TEST_F(ErrorsReachTheJob, DoesNotAskForAReportOfDropCache) {
   EXPECT_TRUE(verdict.vacuous()) << verdict.evidence;
 }
 
+TEST_F(ErrorsReachTheJob, LetsASecondLookInFindTakeAReadErrorBackButNotAWriteError) {
+  fire(Phase::find);
+  forget_end_of_attempt_1();
+  EXPECT_TRUE(drill_.judge_with(property_).vacuous());
+  drill_.plan.faults[0].at.file_op = FileOp::sync;
+  expect_fail("was reported by nobody");
+}
+
 TEST_F(ErrorsReachTheJob, LeavesKillsToOthers) {
   fire(Phase::save);
   drill_.nth(EventKind::fault_fired, 0).a = 1;

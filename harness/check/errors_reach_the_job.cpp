@@ -18,7 +18,11 @@ namespace {
 
 bool is_storage_error(FaultKind kind) { return kind == FaultKind::io_error || kind == FaultKind::no_space; }
 
-bool promises_nothing(const FaultSpec& spec) { return spec.at.file_op == FileOp::drop_cache; }
+// The error may rightly end where it happened.
+bool may_stay_local(const FaultSpec& spec, const Event& fired) {
+  if (spec.at.file_op == FileOp::drop_cache) return true;
+  return fired.phase == Phase::find && !(spec.at.file_op && changes_disk(*spec.at.file_op));
+}
 
 class Reports {
  public:
@@ -97,7 +101,7 @@ std::string check_faults(const Case& run, std::int64_t& checked) {
   for (const std::uint32_t position : run.history().of(EventKind::fault_fired)) {
     const Event& event = run.event(position);
     const FaultSpec* spec = run.fault(event);
-    if (!spec || !is_storage_error(spec->kind) || promises_nothing(*spec)) continue;
+    if (!spec || !is_storage_error(spec->kind) || may_stay_local(*spec, event)) continue;
     ++checked;
     const std::string fault = fmt::format("{}: fault \"{}\"", place_of(event), run.history().text(event.name));
     if (!reports.any(position)) return fault + " was reported by nobody";

@@ -48,6 +48,29 @@ class Validated {
   std::vector<CheckpointId> ids_;
 };
 
+// The validated checkpoints newer than `id`: by their events, and by the last probe, since a rank may die between the
+// mark and its event.
+std::int64_t newer_than(const Case& run, const CheckpointId& id, std::vector<CheckpointId> known,
+                        std::size_t position) {
+  const auto probes = run.history().of(EventKind::probe);
+  const auto rejected = [&](const CheckpointId& seen) {
+    const auto rejections = run.history().of(EventKind::rejected);
+    return std::any_of(rejections.begin(), rejections.end(), [&](std::uint32_t rejection) {
+      const Event& event = run.event(rejection);
+      return rejection < position && seen == CheckpointId{.step = event.a, .attempt = event.b, .trial = event.c};
+    });
+  };
+  const auto after = std::lower_bound(probes.begin(), probes.end(), position);
+  if (after != probes.begin()) {
+    for (const SeenCheckpoint& seen : run.history().probe(run.event(*std::prev(after))).seen) {
+      if (seen.validated && seen.intact && !rejected(seen.id)) known.push_back(seen.id);
+    }
+  }
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return std::distance(std::upper_bound(known.begin(), known.end(), id), known.end());
+}
+
 std::string list(const std::vector<SeenCheckpoint>& seen) {
   if (seen.empty()) return "nothing";
   std::string text;
@@ -67,7 +90,7 @@ std::string check_retired(const Case& run, std::int64_t keep, std::int64_t& chec
     const auto place = std::lower_bound(ids.begin(), ids.end(), id);
     if (place == ids.end() || *place != id) continue;
     ++checked;
-    const std::int64_t newer = std::distance(place, ids.end()) - 1;
+    const std::int64_t newer = newer_than(run, id, ids, position);
     if (newer >= keep) continue;
     return fmt::format("{}: {} is retired with {} newer validated checkpoints, {} are to be kept", place_of(event),
                        to_string(id), newer, keep);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/history/line_writer.h"
@@ -184,7 +185,17 @@ Result<Json> parse(std::string_view text) {
   return json;
 }
 
-}  // namespace
+// Appends what one line after the other says.
+class HistoryReader {
+ public:
+  explicit HistoryReader(History& history) : history_(history) {}
+  // Errors: invalid_input, naming what is wrong in the line. An empty line and the header are passed over.
+  Status line(std::string_view text);
+
+ private:
+  History& history_;
+  std::map<std::int64_t, std::int64_t> probes_;  // index in the lines -> index in the table
+};
 
 Status HistoryReader::line(std::string_view text) {
   if (text.empty()) return {};
@@ -211,6 +222,8 @@ Status HistoryReader::line(std::string_view text) {
   if (json.contains("schema")) return check_header(json);
   return {};
 }
+
+}  // namespace
 
 Status append_lines(std::string_view text, History& history) {
   HistoryReader reader(history);

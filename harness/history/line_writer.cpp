@@ -1,8 +1,9 @@
 #include "harness/history/line_writer.h"
 
 #include <algorithm>
-
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/base/error.h"
 #include "engine/seam/file_system.h"
@@ -117,19 +118,6 @@ std::string probe_line(std::int64_t index, const ProbeResult& result, const Stat
     seen.push_back(Json{{"id", json_of(one.id)}, {"validated", one.validated}, {"intact", one.intact}});
   }
   return dump(json);
-}
-
-LineObserver::LineObserver(std::function<void(std::string_view line)> sink, std::function<Time()> now)
-    : sink_(std::move(sink)), now_(std::move(now)) {}
-
-void LineObserver::event(const Event& event) {
-  Event stamped = event;
-  stamped.time = now_();
-  sink_(event_line(stamped, names_, event.a));
-}
-
-void LineObserver::describe_state(const Digest& state, std::span<const NamedDigest> tensors) {
-  if (known_.insert(state).second) sink_(state_line(state, tensors));
 }
 
 namespace {

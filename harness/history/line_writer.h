@@ -1,6 +1,8 @@
 // The writing half of lines.h, line by line. No state of its own.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 

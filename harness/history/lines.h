@@ -11,15 +11,10 @@
 // one HistoryReader in the order of arrival; that order is the history's.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/base/result.h"
-#include "engine/seam/observer.h"
 #include "harness/history/history.h"
 
 namespace firedrill {
@@ -32,35 +27,6 @@ struct EventFields {
   std::string_view a, b, c, name, detail, digest;
 };
 const EventFields& field_names(EventKind kind);
-
-// A rank's Observer in a process of its own: every event becomes a line (without its end) for `sink`.
-class LineObserver final : public Observer {
- public:
-  LineObserver(std::function<void(std::string_view line)> sink, std::function<Time()> now);
-
-  void event(const Event& event) override;
-  NameId intern(std::string_view text) override { return names_.intern(text); }
-  bool knows_state(const Digest& state) override { return known_.contains(state); }
-  void describe_state(const Digest& state, std::span<const NamedDigest> tensors) override;
-
- private:
-  std::function<void(std::string_view)> sink_;
-  std::function<Time()> now_;
-  NameTable names_;
-  std::set<Digest> known_;
-};
-
-// Appends what lines say to a history.
-class HistoryReader {
- public:
-  explicit HistoryReader(History& history) : history_(history) {}
-  // Errors: invalid_input, naming what is wrong in the line. An empty line and the header are passed over.
-  Status line(std::string_view text);
-
- private:
-  History& history_;
-  std::map<std::int64_t, std::int64_t> probes_;  // index in the lines -> index in the table
-};
 
 // All lines of a history, header first, each ended by a newline.
 std::string to_lines(const History& history);

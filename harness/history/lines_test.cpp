@@ -142,35 +142,5 @@ TEST(HistoryLines, RefuseWhatCannotBeRead) {
   }
 }
 
-TEST(HistoryLines, StreamsOfRanksJoinInTheOrderOfTheirArrival) {
-  std::vector<std::string> wire;
-  const auto sink = [&](std::string_view line) { wire.emplace_back(line); };
-  LineObserver first(sink, [] { return Time(1); });
-  LineObserver second(sink, [] { return Time(2); });
-  const Digest state = digest_of(std::string_view("state"));
-  const NamedDigest tensors[] = {{"weight", digest_of(std::string_view("w"))}};
-  for (LineObserver* observer : {&second, &first}) {
-    ASSERT_FALSE(observer->knows_state(state));
-    observer->describe_state(state, tensors);
-    ASSERT_TRUE(observer->knows_state(state));
-    Event event;
-    event.kind = EventKind::step_done;
-    event.rank = observer == &first ? 0 : 1;
-    event.digest = state;
-    event.detail = observer->intern("text");
-    observer->event(event);
-  }
-  Tables tables;
-  History history(tables);
-  HistoryReader reader(history);
-  for (const std::string& line : wire) ASSERT_TRUE(reader.line(line));
-  ASSERT_EQ(history.size(), 2U);
-  EXPECT_EQ(history[0].rank, 1);
-  EXPECT_EQ(history[1].rank, 0);
-  EXPECT_EQ(history[1].time, Time(1));
-  EXPECT_EQ(history.text(history[0].detail), "text");
-  EXPECT_NE(tables.states.find(state), no_state);
-}
-
 }  // namespace
 }  // namespace firedrill
