@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/text.h"
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/files.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/survey.h"
@@ -82,7 +82,7 @@ Status Protocol::claim_attempt(const CheckpointContext& ctx) {
     if (!claimed && ends_the_call(claimed.error())) return claimed.error();
     word = encode_status(claimed);
   }
-  FD_TRY(const Exchange told, tell_all(ctx, "checkpoint.claim", word));
+  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.claim", word));
   if (told.failure) return *told.failure;
   return {};
 }
@@ -122,8 +122,7 @@ std::vector<CheckpointId> Protocol::candidates(const Survey& survey) const {
 Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
   const auto mine = survey(ctx.parts.files);
   if (!mine && ends_the_call(mine.error())) return mine.error();
-  FD_TRY(const Exchange all,
-         exchange(ctx, "checkpoint.survey", mine ? encode_survey(*mine) : encode_error(mine.error())));
+  FD_TRY(const Agreed all, agree(ctx, "checkpoint.survey", mine ? encode_survey(*mine) : encode_error(mine.error())));
   if (all.failure) return *all.failure;
   std::vector<Survey> surveys;
   for (const Value& part : all.all.parts()) {

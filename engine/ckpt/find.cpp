@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
 
 namespace firedrill {
@@ -16,7 +16,7 @@ constexpr int looks_max = 3;  // at a candidate that reads differently each time
 using Verdicts = std::vector<std::optional<Error>>;
 
 Result<Verdicts> gather(const CheckpointContext& ctx, std::string_view purpose, const Value& mine) {
-  FD_TRY(const Exchange all, exchange(ctx, purpose, mine));
+  FD_TRY(const Agreed all, agree(ctx, purpose, mine));
   Verdicts verdicts;
   const auto parts = all.all.parts();
   for (std::size_t i = 0; i < parts.size(); ++i) verdicts.push_back(error_in(parts[i], ctx.world.ranks[i]));
@@ -207,7 +207,7 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
     if (!settled && ends_the_call(settled.error())) return settled.error();
     word = encode_status(settled);
   }
-  FD_TRY(const Exchange told, tell_all(ctx, "checkpoint.found", word));
+  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.found", word));
   if (told.failure) return *told.failure;
   remember(survey, result);
   if (!result.chosen) {

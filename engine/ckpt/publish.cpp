@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/shard.h"
 #include "engine/ckpt/structure.h"
@@ -130,7 +130,7 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     }
     word = encode_status(opened);
   }
-  FD_TRY(const Exchange opened, tell_all(ctx, "checkpoint.open", word));
+  FD_TRY(const Agreed opened, tell_all(ctx, "checkpoint.open", word));
   if (opened.failure) return opened.failure;
 
   Status written;
@@ -149,8 +149,7 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     if (ends_the_call(written.error())) return written.error();
     emit_failure(ctx, current.id, written.error(), false);
   }
-  FD_TRY(const Exchange all,
-         exchange(ctx, "checkpoint.shards", written ? encoded->report : encode_error(written.error())));
+  FD_TRY(const Agreed all, agree(ctx, "checkpoint.shards", written ? encoded->report : encode_error(written.error())));
   current.reports = all.all;
   return all.failure;
 }
@@ -183,7 +182,7 @@ Result<std::optional<Error>> Protocol::commit_try(const CheckpointContext& ctx, 
       word = encode_error(committed.error());
     }
   }
-  FD_TRY(const Exchange told, tell_all(ctx, "checkpoint.commit", word));
+  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.commit", word));
   if (told.failure) return told.failure;
   if (told.all.size() != 3 * sizeof(std::int64_t)) {
     return Error{.code = Code::corrupted, .message = "the coordinator's word on the commit is not whole"};
@@ -200,7 +199,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     if (ends_the_call(restored.error())) return restored.error();
     emit_failure(ctx, current.id, restored.error(), false);
   }
-  FD_TRY(const Exchange all, exchange(ctx, "checkpoint.trial_restore", encode_status(restored)));
+  FD_TRY(const Agreed all, agree(ctx, "checkpoint.trial_restore", encode_status(restored)));
   if (all.failure) return all.failure;
   Value word;
   if (ctx.coordinator()) {
@@ -213,7 +212,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     }
     word = encode_status(marked);
   }
-  FD_TRY(const Exchange told, tell_all(ctx, "checkpoint.validated", word));
+  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.validated", word));
   return told.failure;
 }
 

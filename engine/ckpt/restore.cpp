@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/restore_plan.h"
 #include "engine/ckpt/structure.h"
@@ -49,7 +49,7 @@ Result<Assembled> assemble_state(const CheckpointContext& ctx, const ManifestVie
 }
 
 Value encode_taken(const RestorePlan& plan) {
-  Writer out;
+  ByteWriter out;
   out.number(std::uint64_t{0});
   const auto taken = plan.taken();
   out.raw({reinterpret_cast<const char*>(taken.data()), taken.size()});
@@ -82,8 +82,8 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
   const CheckpointId id = *found.chosen;
   const auto assembled = assemble_state(ctx, found.manifest, structure_of(into));
   if (!assembled && ends_the_call(assembled.error())) return assembled.error();
-  FD_TRY(const Exchange all, exchange(ctx, "checkpoint.restore",
-                                      assembled ? encode_taken(assembled->plan) : encode_error(assembled.error())));
+  FD_TRY(const Agreed all,
+         agree(ctx, "checkpoint.restore", assembled ? encode_taken(assembled->plan) : encode_error(assembled.error())));
   if (all.failure) return *all.failure;
   FD_TRY_VOID(all_taken(found.manifest, all.all));
   if (!found.validated) {
@@ -100,7 +100,7 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
       }
       word = encode_status(marked);
     }
-    FD_TRY(const Exchange told, tell_all(ctx, "checkpoint.validated", word));
+    FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.validated", word));
     if (told.failure) return *told.failure;
     remember(id, Known::Standing::validated);
   }

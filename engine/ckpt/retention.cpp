@@ -1,7 +1,7 @@
 // Retention: what may go once a newer checkpoint is validated, and the sweep of what dead attempts left behind.
 #include <algorithm>
 
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
 
 namespace firedrill {

@@ -1,7 +1,7 @@
 // The steps of a publish on one rank's disk, and the file helpers that overriding steps may use too.
 #include <fmt/format.h>
 
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/files.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/shard.h"

@@ -9,7 +9,7 @@
 
 namespace firedrill {
 
-Value encode_survey(const Survey& survey);  // begins with a word of 0 (exchange.h)
+Value encode_survey(const Survey& survey);  // begins with a word of 0 (agree.h)
 Result<Survey> decode_survey(const Value& encoded);
 
 // What any of them lists. Errors: mismatch (two of them read different contents of one .seen file).

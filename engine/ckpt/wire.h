@@ -1,5 +1,6 @@
 // Bytes in a row: little-endian numbers and counted texts, for what kernels and ranks hand to each other and for shard
-// headers. Writer appends; Reader checks every bound, and after the first bad read gives zeros and says so in ok().
+// headers. ByteWriter appends; ByteReader checks every bound, and after the first bad read gives zeros and says so in
+// ok().
 #pragma once
 
 #include <bit>
@@ -16,7 +17,7 @@ namespace firedrill {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so must be the machine");
 
-class Writer {
+class ByteWriter {
  public:
   template <class Number>
   void number(Number value) {
@@ -41,9 +42,9 @@ class Writer {
   std::string bytes_;
 };
 
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
 
   template <class Number>
   Number number() {

@@ -22,16 +22,16 @@ Value encode_status(const Status& status);
 // The error in what a rank gave, if it is one. `rank` >= 0 is named in its message.
 std::optional<Error> error_in(const Value& given, int rank);
 
-struct Exchange {
+struct Agreed {
   Value all;                     // a pack with what each rank gave
   std::optional<Error> failure;  // of the lowest rank that has one
 };
 
 // Everybody gives, everybody gets all. The Result fails when the exchange itself did.
-Result<Exchange> exchange(const CheckpointContext& ctx, std::string_view purpose, const Value& mine);
+Result<Agreed> agree(const CheckpointContext& ctx, std::string_view purpose, const Value& mine);
 
 // The coordinator's word to all. `failure` is its error, if it gave one; `all` is what it gave.
-Result<Exchange> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator);
+Result<Agreed> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator);
 
 // A rank that reads what `owner` wrote: on another node if there is one, else another rank if there is one. With equal
 // nodes every rank reads for exactly one other.

@@ -1,4 +1,4 @@
-#include "engine/ckpt/exchange.h"
+#include "engine/ckpt/agree.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ Value encode_ok() {
 }
 
 Value encode_error(const Error& error) {
-  Writer out;
+  ByteWriter out;
   out.number(std::uint64_t{1});
   out.number(static_cast<std::uint32_t>(error.code));
   out.number(static_cast<std::uint8_t>(error.retryable ? 1 : 0));
@@ -34,7 +34,7 @@ std::optional<Error> error_in(const Value& given, int rank) {
   if (!given || given.is_pack()) {
     return Error{.code = Code::corrupted, .message = fmt::format("rank {} gave nothing", rank)};
   }
-  Reader in(given.text());
+  ByteReader in(given.text());
   const auto word = in.number<std::uint64_t>();
   if (in.ok() && word == 0) return std::nullopt;
   Error error;
@@ -50,8 +50,8 @@ std::optional<Error> error_in(const Value& given, int rank) {
   return error;
 }
 
-Result<Exchange> exchange(const CheckpointContext& ctx, std::string_view purpose, const Value& mine) {
-  Exchange result;
+Result<Agreed> agree(const CheckpointContext& ctx, std::string_view purpose, const Value& mine) {
+  Agreed result;
   FD_TRY(result.all, ctx.parts.collectives.all_gather(ctx.world, mine, ctx.call(purpose)));
   const auto parts = result.all.parts();
   for (std::size_t i = 0; i < parts.size() && !result.failure; ++i) {
@@ -60,8 +60,8 @@ Result<Exchange> exchange(const CheckpointContext& ctx, std::string_view purpose
   return result;
 }
 
-Result<Exchange> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator) {
-  Exchange result;
+Result<Agreed> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator) {
+  Agreed result;
   FD_TRY(result.all, ctx.parts.collectives.broadcast(ctx.world, of_coordinator, 0, ctx.call(purpose)));
   result.failure = error_in(result.all, ctx.world.ranks[0]);
   return result;

@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include "engine/ckpt/test_run.h"
+
+namespace firedrill {
+namespace {
+
+int number_of(const TestDisk& disk, FileOp op, const std::string& path, int behind = 0) {
+  for (const DiskOperation& operation : disk.log) {
+    if (operation.number > behind && operation.op == op && operation.path == path) return operation.number;
+  }
+  return -1;
+}
+
+std::set<std::string> names_in(const TestDisk& disk, const std::string& directory) {
+  std::set<std::string> names;
+  for (const auto& [path, inode] : disk.now) {
+    if (parent_path(path) == directory) names.emplace(file_name(path));
+  }
+  return names;
+}
+
+TEST(Retention, TheTwoNewestValidatedOnesAreKept) {
+  TestDisk disk;
+  expect_ok(TestAttempt(disk).train({2, 4, 6, 8}));
+  const std::set<std::string> kept{"6-1-1", "8-1-1"};
+  EXPECT_EQ(names_in(disk, "manifests"), kept);
+  EXPECT_EQ(names_in(disk, "shards"), kept);
+  EXPECT_EQ(names_in(disk, "validated"), kept);
+  EXPECT_EQ(names_in(disk, "tombstones"), std::set<std::string>{"4-1-1"}) << "one retirement's stay until the next";
+}
+
+TEST(Retention, TombstoneThenManifestThenShardsEachDurableBeforeTheNext) {
+  TestDisk disk;
+  TestAttempt attempt(disk);
+  expect_ok(attempt.train({2, 4, 6}));
+  const int validated = number_of(disk, FileOp::create, "validated/6-1-1");
+  const int mark_durable = number_of(disk, FileOp::sync_directory, "validated", validated);
+  const int tombstone = number_of(disk, FileOp::sync, "tombstones/2-1-1");
+  const int tombstone_durable = number_of(disk, FileOp::sync_directory, "tombstones", tombstone);
+  const int manifest = number_of(disk, FileOp::remove, "manifests/2-1-1");
+  const int manifest_durable = number_of(disk, FileOp::sync_directory, "manifests", manifest);
+  const int shard = number_of(disk, FileOp::remove, "shards/2-1-1/extra-0");
+  const std::vector<int> order{validated, mark_durable,     tombstone, tombstone_durable,
+                               manifest,  manifest_durable, shard};
+  EXPECT_GT(validated, 0);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  for (const DiskOperation& operation : disk.log) {
+    EXPECT_TRUE(operation.op != FileOp::remove || operation.rank == 0) << "only the coordinator deletes";
+  }
+  EXPECT_EQ(attempt.observer.all(EventKind::retired).size(), 1U);
+}
+
+TEST(Retention, NothingGoesWhenAPublishFails) {
+  TestDisk disk;
+  TestAttempt attempt(disk);
+  attempt.job.checkpoint.keep_validated = 1;
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::write && operation.path.starts_with("shards/4-")) {
+      return Error{.code = Code::no_space, .message = "injected", .injected = true};
+    }
+    return std::nullopt;
+  };
+  EXPECT_EQ(cause(attempt.train({2, 4})).code, Code::no_space);
+  EXPECT_TRUE(disk.has("manifests/2-1-1"));
+  EXPECT_TRUE(attempt.observer.all(EventKind::retired).empty());
+  EXPECT_EQ(discover_on(disk, attempt).chosen->step, 2);
+}
+
+TEST(Retention, ItsErrorIsReportedAndDoesNotFailAGoodPublish) {
+  TestDisk disk;
+  bool failing = true;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (failing && operation.op == FileOp::remove && operation.path == "manifests/2-1-1") {
+      failing = false;
+      return Error{.code = Code::io_error, .message = "injected", .injected = true};
+    }
+    return std::nullopt;
+  };
+  TestAttempt attempt(disk);
+  expect_ok(attempt.train({2, 4, 6, 8}));
+  EXPECT_EQ(attempt.observer.all(EventKind::acknowledged).size(), 16U);
+  const auto failed = attempt.observer.all(EventKind::save_failed);
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].phase, Phase::retire);
+  EXPECT_FALSE(disk.has("manifests/2-1-1")) << "the next retention does it again";
+  EXPECT_FALSE(disk.has("shards/2-1-1"));
+}
+
+TEST(Retention, WhatADeadAttemptLeftIsSweptBehindTheNextValidation) {
+  TestDisk disk;
+  expect_ok(TestAttempt(disk).train({2}));
+  TestAttempt killed(disk, 2);
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::rename && operation.path == "tmp/4-2-1") {
+      return Error{.code = Code::dead, .message = "killed"};
+    }
+    return std::nullopt;
+  };
+  (void)killed.train({4});
+  disk.hook = nullptr;
+  ASSERT_TRUE(disk.has("shards/4-2-1/model-0"));
+  ASSERT_TRUE(disk.has("tmp/4-2-1"));
+  TestAttempt attempt(disk, 3);
+  expect_ok(attempt.train({}));
+  EXPECT_TRUE(disk.has("shards/4-2-1/model-0")) << "nothing is swept before a validation";
+  TestAttempt next(disk, 4);
+  expect_ok(next.train({4}));
+  EXPECT_FALSE(disk.has("shards/4-2-1"));
+  EXPECT_FALSE(disk.has("tmp/4-2-1"));
+  EXPECT_EQ(names_in(disk, "manifests"), (std::set<std::string>{"2-1-1", "4-4-1"}));
+}
+
+TEST(Retention, AnInterruptedRetirementIsFinishedByTheNextAttempt) {
+  TestDisk disk;
+  TestAttempt killed(disk);
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::remove && operation.path == "shards/2-1-1/model-1") {
+      return Error{.code = Code::dead, .message = "killed"};
+    }
+    return std::nullopt;
+  };
+  (void)killed.train({2, 4, 6});
+  disk.hook = nullptr;
+  ASSERT_TRUE(disk.has("tombstones/2-1-1"));
+  TestAttempt attempt(disk, 2);
+  expect_ok(attempt.train({8}));
+  EXPECT_EQ(attempt.restored->step, 6);
+  EXPECT_FALSE(disk.has("shards/2-1-1"));
+  EXPECT_FALSE(disk.has("tombstones/2-1-1"));
+  EXPECT_EQ(names_in(disk, "manifests"), (std::set<std::string>{"6-1-1", "8-2-1"}));
+}
+
+// A tombstone alone hides a manifest, whatever is left of the shards.
+TEST(Retention, ACheckpointBeingDeletedIsNoCandidate) {
+  TestDisk disk;
+  TestAttempt attempt(disk);
+  expect_ok(attempt.train({2, 4}));
+  disk.now["tombstones/4-1-1"] = std::make_shared<TestDisk::Inode>();
+  disk.now.erase("shards/4-1-1/model-0");
+  const Discovery found = discover_on(disk, attempt);
+  EXPECT_EQ(found.chosen->step, 2);
+  EXPECT_TRUE(found.damaged.empty());
+}
+
+}  // namespace
+}  // namespace firedrill

@@ -1,0 +1,250 @@
+// Ranks as threads over a TestDisk, for the tests of this folder: each has a Protocol of its own; events are kept.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/ckpt/protocol.h"
+#include "engine/ckpt/test_disk.h"
+#include "engine/comm/collectives_over_transport.h"
+#include "engine/comm/test_transport.h"
+
+namespace firedrill {
+
+class TestClock final : public Clock {
+ public:
+  Time now() const override { return Time(now_.load()); }
+  Status sleep_until(Time time) override {
+    std::int64_t before = now_.load();
+    while (before < time.count() && !now_.compare_exchange_weak(before, time.count())) {
+    }
+    return {};
+  }
+
+ private:
+  std::atomic<std::int64_t> now_{0};
+};
+
+class TestObserver final : public Observer {
+ public:
+  void event(const Event& event) override {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+  }
+  NameId intern(std::string_view text) override {
+    const std::lock_guard lock(mutex_);
+    names_.emplace_back(text);
+    return static_cast<NameId>(names_.size());
+  }
+  bool knows_state(const Digest&) override { return true; }
+  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
+
+  std::vector<Event> all(EventKind kind) const {
+    std::vector<Event> found;
+    for (const Event& event : events_) {
+      if (event.kind == kind) found.push_back(event);
+    }
+    return found;
+  }
+  std::string text(NameId id) const { return id == 0 ? "" : names_[id - 1]; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  std::deque<std::string> names_;
+};
+
+class NoStore final : public Store {
+ public:
+  Status set(std::string_view, std::string_view) override { return {}; }
+  Result<std::string> get(std::string_view, Time) override { return std::string(); }
+  Result<std::int64_t> add(std::string_view, std::int64_t) override { return 0; }
+};
+
+class NoHost final : public Host {
+ public:
+  int node() const override { return 0; }
+  Status spawn(std::string_view, std::function<void()>) override { return {}; }
+  Status wait(EventId, Time) override { return {}; }
+  void notify(EventId) override {}
+  void kill_self() override {}
+  bool dead() const override { return false; }
+};
+
+inline Job test_job() {
+  Job job;
+  job.name = "test";
+  job.lanes.dp = 4;
+  job.steps = 20;
+  job.checkpoint.keep_validated = 2;
+  job.cluster.ranks_per_node = 2;
+  return job;
+}
+
+// What the ranks of a test job save: replicated groups with padding between tensors, and one group per dp lane.
+inline StateView test_state(const Job& job, int ranks, int rank, std::int64_t step) {
+  const auto numbers = [step](std::int64_t count, float first) {
+    std::vector<float> values(static_cast<std::size_t>(count), 0.0F);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = first + static_cast<float>(i) + 1000.0F * static_cast<float>(step);
+    for (std::size_t i = 35; i < 64 && i < values.size(); ++i) values[i] = 0.0F;  // padding behind the first tensor
+    return Value::copy_of(std::span<const float>(values));
+  };
+  StateView state;
+  const auto add_pair = [&](const std::string& name, ShardKind shard, float first) {
+    state.push_back({.name = name,
+                     .shard = shard,
+                     .count = 64 + 300,
+                     .tensors = {{.name = name + ".weight", .shape = {5, 7}, .offset = 0},
+                                 {.name = name + ".bias", .shape = {300}, .offset = 64}},
+                     .value = numbers(64 + 300, first)});
+  };
+  add_pair("model/layer", ShardKind::model, 0.25F);
+  add_pair("optimizer/layer", ShardKind::optimizer, 0.5F);
+  const std::int64_t progress[] = {step, 7 * step};
+  state.push_back({.name = "extra/progress",
+                   .shard = ShardKind::extra,
+                   .dtype = DType::i64,
+                   .count = 2,
+                   .tensors = {{.name = "progress.step", .shape = {}, .offset = 0},
+                               {.name = "progress.cursor", .shape = {}, .offset = 1}},
+                   .value = Value::copy_of(std::span<const std::int64_t>(progress))});
+  const int each = job.lanes.dp / ranks;
+  for (int lane = rank * each; lane < (rank + 1) * each; ++lane) {
+    const std::int64_t counter[] = {100 * step + lane};
+    const std::string name = "random.lane." + std::to_string(lane);
+    state.push_back({.name = "extra/" + name,
+                     .shard = ShardKind::extra,
+                     .dtype = DType::i64,
+                     .count = 1,
+                     .replicated = false,
+                     .tensors = {{.name = name, .shape = {}, .offset = 0}},
+                     .value = Value::copy_of(std::span<const std::int64_t>(counter))});
+  }
+  return state;
+}
+
+inline StateView blank(StateView state) {
+  for (StateGroup& group : state) group.value = Value();
+  return state;
+}
+
+inline bool same_state(const StateView& a, const StateView& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const StateGroup& x, const StateGroup& y) {
+    return x.name == y.name && x.value && y.value && x.value.same_as(y.value);
+  });
+}
+
+// One attempt of `ranks` ranks on a disk. `body` runs on a thread per rank; a rank that dies aborts all;
+// other errors are everybody's.
+struct TestAttempt {
+  using Body = std::function<Status(const CheckpointContext&, Protocol&)>;
+  using MakeProtocol = std::function<std::unique_ptr<Protocol>()>;
+
+  explicit TestAttempt(TestDisk& on, int attempt_number = 1, int rank_count = 4)
+      : disk(on), attempt(attempt_number), ranks(rank_count), layout{.dp = rank_count} {}
+
+  TestDisk& disk;
+  int attempt;
+  int ranks;
+  Layout layout;
+  Job job = test_job();
+  std::string run_id = "run-1";
+  Digest corpus = digest_of(std::string_view("corpus"));
+  std::int64_t floor = -1;
+  std::map<int, std::set<std::string>> hidden;  // by rank
+  MakeProtocol make_protocol = [] { return std::make_unique<Protocol>(); };
+  TestObserver observer;
+  TestClock clock;
+
+  RunIdentity identity() const { return make_run_identity(job, layout, run_id, corpus, "numerics-1"); }
+
+  // The result of each rank.
+  std::vector<Status> run(const Body& body) {
+    std::vector<Status> results(static_cast<std::size_t>(ranks));
+    TestTransport::Shared wires;
+    const RunIdentity who = identity();
+    run_threads(ranks, [&](int rank) {
+      TestFiles files(disk, rank);
+      if (const auto at = hidden.find(rank); at != hidden.end()) files.hidden = at->second;
+      TestTransport transport(wires, rank, ranks);
+      DirectCompute compute;
+      Position position{.attempt = attempt, .rank = rank};
+      TransportCollectives collectives(transport, compute, position, observer);
+      NoStore store;
+      NoHost host;
+      Parts parts{.files = files,
+                  .transport = transport,
+                  .collectives = collectives,
+                  .store = store,
+                  .compute = compute,
+                  .clock = clock,
+                  .host = host,
+                  .observer = observer,
+                  .position = position};
+      const Groups groups = groups_of(job, layout, rank);
+      const CheckpointContext ctx{
+          .parts = parts, .job = job, .world = groups.world, .identity = who, .attempt = attempt, .floor = floor};
+      const auto protocol = make_protocol();
+      Status& result = results[static_cast<std::size_t>(rank)];
+      result = body(ctx, *protocol);
+      if (result.failed_with(Code::dead) || result.failed_with(Code::aborted)) transport.abort(result.error());
+    });
+    return results;
+  }
+
+  // Claims, finds, restores what is found and saves the given steps. The restored step is kept.
+  std::vector<Status> train(const std::vector<std::int64_t>& steps) {
+    return run([&](const CheckpointContext& ctx, Protocol& protocol) -> Status {
+      FD_TRY_VOID(protocol.claim_attempt(ctx));
+      FD_TRY(const FindResult found, protocol.find(ctx));
+      if (found.chosen) {
+        const StateView expected = test_state(job, ranks, ctx.world.me, found.chosen->step);
+        StateView state = blank(expected);
+        FD_TRY_VOID(protocol.restore(ctx, found, state));
+        if (!same_state(state, expected)) return Error{.message = "restored something else"};
+        if (ctx.world.me == 0) restored = found.chosen;
+      }
+      for (const std::int64_t step : steps) {
+        const StateView state = test_state(job, ranks, ctx.world.me, step);
+        FD_TRY(const Publication publication, protocol.publish(ctx, step, state, digest_of_state(state)));
+        if (ctx.world.me == 0) published.push_back(publication.id);
+      }
+      return {};
+    });
+  }
+  std::optional<CheckpointId> restored;
+  std::vector<CheckpointId> published;  // rank 0's successes
+};
+
+inline void expect_ok(const std::vector<Status>& results) {
+  for (const Status& result : results) EXPECT_TRUE(result.ok()) << (result.ok() ? "" : describe(result.error()));
+}
+
+// The error of the first rank that failed by itself, not because another gave up.
+inline Error cause(const std::vector<Status>& results) {
+  for (const Status& result : results) {
+    if (!result && result.error().code != Code::aborted) return result.error();
+  }
+  return Error{.message = "nobody failed"};
+}
+
+inline Discovery discover_on(TestDisk& disk, const TestAttempt& attempt) {
+  TestFiles files(disk, 0);
+  DirectCompute compute;
+  Protocol protocol;
+  const RunIdentity identity = attempt.identity();
+  return protocol.discover(files, compute, ExpectedRun{.identity = identity, .job = attempt.job});
+}
+
+}  // namespace firedrill
