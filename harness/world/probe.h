@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "engine/ckpt/protocol.h"
+#include "harness/audit/audit.h"
 #include "harness/history/history.h"
 
 namespace firedrill {
@@ -48,6 +49,7 @@ class Prober {
   const Job& job_;
   const RunIdentity& identity_;
   Tables& tables_;
+  Auditor auditor_;
   std::unordered_map<Digest, std::int64_t> answers_[probe_view_count];  // looked up only, never walked
   std::uint64_t hits_ = 0;
 };

@@ -1,9 +1,9 @@
-// ProcessWorld: the ranks as real processes, TCP between them, a real directory as the disk. The composition root of the
-// process world. Kills are real SIGKILLs; the supervisor (this object, in the parent) reaps every rank of an attempt before
-// the attempt's result is given.
+// ProcessWorld: the ranks as real processes, TCP between them, a real directory as the disk. The composition root of
+// the process world. Kills are real SIGKILLs; the supervisor (this object, in the parent) reaps every rank of an
+// attempt before the attempt's result is given.
 //
-// Probes: after each attempt, when all its ranks are dead, the directory is exactly what "all processes die" leaves; the
-// power_fails view is not offered. Errors: no process, socket or directory can be had.
+// Probes: after each attempt, when all its ranks are dead, the directory is exactly what "all processes die" leaves;
+// the power_fails view is not offered. Errors: no process, socket or directory can be had.
 #pragma once
 
 #include <filesystem>
@@ -37,8 +37,8 @@ class ProcessWorld final : public World {
 };
 
 // The zygote's main: the hidden verb `__zygote` of the command line calls it, before anything else is done. It loads
-// LibTorch, then forks a rank for each request, until the supervisor goes away. `protocol` makes the protocol of the plan's
-// mutant (the right one for an empty name).
+// LibTorch, then forks a rank for each request, until the supervisor goes away. `protocol` makes the protocol of the
+// plan's mutant (the right one for an empty name).
 int zygote_main(int argc, char** argv, std::unique_ptr<Protocol> (*protocol)(std::string_view mutant));
 
 }  // namespace firedrill

@@ -1,0 +1,51 @@
+#include "harness/world/probe.h"
+
+#include "engine/base/text.h"
+
+namespace firedrill {
+namespace {
+
+// What the audit says of the checkpoint that discovery chose.
+void judge_found(ProbeResult& result, const AuditReport& report, StateTable& states) {
+  const AuditedCheckpoint* audited = report.find(result.found);
+  if (audited == nullptr || !audited->committed) {
+    result.reason = "there is no manifest of it";
+    return;
+  }
+  const CheckpointContents& contents = *audited->contents;
+  result.complete = contents.intact;
+  result.provenance_coherent = contents.provenance_coherent;
+  if (!contents.intact) {
+    result.reason = join(contents.problems, "; ");
+    return;
+  }
+  const std::vector<NamedDigest> tensors = contents.named_digests();
+  result.state = states.describe(tensors);
+}
+
+}  // namespace
+
+std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view) {
+  ProbeResult result{.view = view};
+  const Discovery discovery = protocol_->discover(files, compute, {.identity = identity_, .job = job_});
+  const AuditReport report = auditor_.audit(files);
+  if (discovery.chosen) {
+    result.outcome = ProbeOutcome::found;
+    result.found = *discovery.chosen;
+    judge_found(result, report, tables_.states);
+  } else if (discovery.trouble) {
+    result.outcome = ProbeOutcome::error;
+    result.error = describe(*discovery.trouble);
+  }
+  for (const AuditedCheckpoint& seen : report.checkpoints) {
+    if (seen.committed) result.seen.push_back({.id = seen.id, .validated = seen.validated, .intact = seen.intact()});
+  }
+  return tables_.probes.add(std::move(result));
+}
+
+void Prober::recheck(std::int64_t kept, std::int64_t fresh) const {
+  FD_CHECK(tables_.probes.digest(kept) == tables_.probes.digest(fresh),
+           "the disk was probed again and gave another answer: result {} instead of {}", fresh, kept);
+}
+
+}  // namespace firedrill
