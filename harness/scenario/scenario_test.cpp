@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/base/text.h"
+#include "engine/base/rng.h"
 
 namespace firedrill {
 namespace {
@@ -323,6 +323,28 @@ TEST(Job, ParsingWhatWasPrintedGivesTheSameJob) {
     EXPECT_EQ(again.value->checkpoint, loaded.value->checkpoint);
     EXPECT_EQ(again.value->data, loaded.value->data);
   }
+}
+
+TEST(Job, DamagedTextIsReadOrRefusedWithAPlaceAndNeverACrash) {
+  Rng rng(11);
+  const std::string_view interesting = "{}[]:,#&*!|>'\"%@`-? \n\t\\\x01\xff";
+  int refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = nano;
+    for (std::uint64_t changes = 1 + rng.below(4); changes > 0; --changes) {
+      const std::size_t at = rng.below(text.size());
+      if (rng.chance(1, 3)) {
+        text.erase(at, 1 + rng.below(8));
+      } else {
+        text[at] = interesting[rng.below(interesting.size())];
+      }
+    }
+    const auto loaded = parse_job(text, "nano.yaml");
+    refused += loaded ? 0 : 1;
+    EXPECT_NE(loaded.value.has_value(), !loaded.mistakes.empty()) << text;
+    for (const std::string& mistake : loaded.mistakes) EXPECT_THAT(mistake, StartsWith("nano.yaml:")) << text;
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(Job, ASettingOfAJobMustNameTheJob) {
