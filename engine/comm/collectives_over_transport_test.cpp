@@ -8,6 +8,7 @@
 
 #include "engine/comm/test_transport.h"
 #include "engine/seam/contract/collectives_contract.h"
+#include "engine/sim/machine.h"
 
 namespace firedrill {
 namespace {
@@ -51,13 +52,40 @@ auto with_options(CollectivesOptions options) {
   };
 }
 
+// The same as fibers of the sim world, whose messages travel by reference.
+void run_fibers(int ranks, const std::function<void(int, Collectives&)>& body) {
+  sim::FiberPool pool;
+  sim::Machine machine(pool);
+  machine.reset({.schedule = {.seed = 3}, .costs = {}, .disk = {}});
+  sim::Attempt& attempt =
+      machine.start_attempt({.number = 1, .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks))});
+  std::vector<std::string> addresses;
+  for (int rank = 0; rank < ranks; ++rank) addresses.push_back(attempt.seams(rank).transport.address());
+  for (int rank = 0; rank < ranks; ++rank) {
+    attempt.start(rank, [&, rank] {
+      const sim::Seams seams = attempt.seams(rank);
+      ASSERT_TRUE(seams.transport.connect(addresses, sim::never));
+      const Position position{.attempt = 1, .rank = rank, .step = 4, .phase = Phase::exchange};
+      NoteObserver observer;
+      DirectCompute compute;
+      TransportCollectives collectives(seams.transport, compute, position, observer, {.sharded_from = 600});
+      body(rank, collectives);
+    });
+  }
+  const Status ended = attempt.run();
+  EXPECT_TRUE(ended) << describe(ended.error());
+}
+
+const auto by_name = [](const auto& info) { return info.param.name; };
+
 INSTANTIATE_TEST_SUITE_P(
-    Threads, CollectivesContract,
-    testing::Values(CollectivesUnderTest{"over_the_owner",
-                                         with_options({.sharded_from = std::numeric_limits<std::size_t>::max()})},
-                    CollectivesUnderTest{"by_shards", with_options({.sharded_from = 0})},
-                    CollectivesUnderTest{"mixed", with_options({.sharded_from = 600})}),
-    name_of_collectives_under_test);
+    All, CollectivesContract,
+    testing::Values(CollectivesSubject{"over_the_owner",
+                                       with_options({.sharded_from = std::numeric_limits<std::size_t>::max()})},
+                    CollectivesSubject{"by_shards", with_options({.sharded_from = 0})},
+                    CollectivesSubject{"mixed", with_options({.sharded_from = 600})},
+                    CollectivesSubject{"fibers", run_fibers}),
+    by_name);
 
 Group pair_group(int me) {
   return {.id = 1, .name = "dp", .ranks = {0, 1}, .lanes = {{.begin = 0, .end = 1}, {.begin = 1, .end = 2}}, .me = me};

@@ -172,6 +172,16 @@ TEST(Sampler, ShuffledEpochsDifferAndUnshuffledOnesDoNot) {
   }
 }
 
+TEST(Sampler, NextEpochBeginsAtItsStartWithItsOwnSeed) {
+  for (const LastBatch policy : {LastBatch::drop, LastBatch::pad, LastBatch::keep}) {
+    const Sampler sampler = *Sampler::make(job_of(4, 8, 1, 1, policy, true, 3), 4 * 19 + 1);
+    SamplerState state = sampler.start();
+    for (std::int64_t batch = 0; batch < 5 * sampler.batches_per_epoch(); ++batch) state = sampler.advance(state);
+    EXPECT_EQ(state, (SamplerState{.epoch = 5, .cursor = 0, .epoch_seed = sampler.epoch_seed(5)}));
+    EXPECT_NE(sampler.epoch_seed(5), sampler.epoch_seed(4));
+  }
+}
+
 TEST(Sampler, PaddingRepeatsTheStartOfTheSameEpoch) {
   const Job job = job_of(4, 2, 1, 4, LastBatch::pad, true, 3);
   const Sampler sampler = *Sampler::make(job, 4 * 11 + 1);

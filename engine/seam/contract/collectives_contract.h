@@ -109,11 +109,12 @@ TEST_P(CollectivesContract, SumHasTheBitsOfTheTreeHoweverLanesLieOnRanks) {
     for (const int lanes : lane_counts(ranks)) {
       for (const std::int64_t count : {1, 63, 200}) {
         const std::vector<float> expected = tree_sum(lanes, count);
-        for (std::int64_t i = 0; i < count; ++i) {
-          float in_a_row = 0;
-          for (int lane = 0; lane < lanes; ++lane) in_a_row += rough(lane, count)[static_cast<std::size_t>(i)];
-          if (in_a_row != expected[static_cast<std::size_t>(i)]) ++other_than_in_a_row;
+        std::vector<float> in_a_row = rough(0, count);
+        for (int lane = 1; lane < lanes; ++lane) {
+          const std::vector<float> more = rough(lane, count);
+          for (std::size_t i = 0; i < more.size(); ++i) in_a_row[i] += more[i];
         }
+        for (std::size_t i = 0; i < expected.size(); ++i) other_than_in_a_row += in_a_row[i] != expected[i] ? 1 : 0;
         run(ranks, [&](int rank, Collectives& collectives) {
           const Group group = group_of(ranks, lanes, rank);
           const auto result = collectives.all_reduce(group, rough_lanes(group, count), ReduceOp::sum, call("sum"));
