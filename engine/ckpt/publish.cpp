@@ -80,6 +80,7 @@ Result<Publication> Protocol::publish(const CheckpointContext& ctx, std::int64_t
       Publication publication{.id = id, .tries = tries};
       if (!ctx.coordinator()) return publication;
       remember(id, Known::Standing::validated);
+      const PhaseScope phase(ctx.parts.position, Phase::retire);
       if (Status kept = retain(ctx); !kept) {
         if (ends_the_call(kept.error())) return kept.error();
         emit_failure(ctx, id, kept.error(), false);

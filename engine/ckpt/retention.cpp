@@ -80,7 +80,6 @@ void Protocol::remember(const CheckpointId& id, Known::Standing standing) {
 // No rank reads what goes here: each has passed the exchange behind the trial restore, and a restore lies before the
 // first publish.
 Status Protocol::retain(const CheckpointContext& ctx) {
-  const PhaseScope phase(ctx.parts.position, Phase::retire);
   const std::vector<CheckpointId> gone = victims(known_, ctx.job.checkpoint.keep_validated);
   if (!gone.empty()) {
     FD_TRY_VOID(retire(ctx, gone));
