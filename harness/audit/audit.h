@@ -23,6 +23,10 @@
 
 namespace firedrill {
 
+namespace auditing {
+struct Manifest;
+}
+
 // --- What a decoder says of a saved state: keyed by (name, range, digest), so that decoders of other formats fit
 // -------
 
@@ -92,7 +96,7 @@ struct AuditReport {
   std::vector<std::string> problems;  // of the root: directories that cannot be listed, names that do not belong
 
   const AuditedCheckpoint* find(const CheckpointId& id) const;
-  // The newest that stands; nullptr: none.
+  // The newest that stands, whole or not; nullptr: none.
   const AuditedCheckpoint* newest() const;
   // Something that must be whole is not.
   bool damaged() const;
@@ -104,8 +108,11 @@ class Auditor {
   AuditReport audit(FileSystem& files);
 
  private:
-  std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> decoded_;  // looked up only, never walked
-  std::unordered_map<Digest, std::shared_ptr<const std::vector<std::string>>> shard_names_;
+  std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id);
+
+  // By the digest of the manifest's text, and by the digests of all bytes. Looked up only, never walked.
+  std::unordered_map<Digest, std::shared_ptr<const auditing::Manifest>> manifests_;
+  std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> contents_;
 };
 
 // One look at a directory.

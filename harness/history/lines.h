@@ -7,8 +7,7 @@
 // Field names per kind of event: see field_names. Unknown fields and unknown objects are passed over; an unknown kind
 // of event is an error. Saving and loading keep the digest of a history; table numbers may change.
 //
-// The process world uses the same lines: each rank's LineObserver writes them to the supervisor, which feeds them to
-// one HistoryReader in the order of arrival; that order is the history's.
+// Threads: one.
 #pragma once
 
 #include <string>

@@ -1,0 +1,179 @@
+#include "harness/audit/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/base/text.h"
+#include "harness/audit/contents.h"
+
+namespace firedrill {
+namespace {
+
+using namespace auditing;
+
+constexpr std::size_t decoded_max = 8192;  // checkpoints remembered; then all are forgotten
+constexpr std::int64_t accepted_size_max = std::int64_t{1} << 24;
+
+// One look at a root: what is listed, before anything is decoded.
+class Listing {
+ public:
+  Listing(FileSystem& files, AuditReport& report) : files_(files), report_(report) {}
+
+  void read() {
+    for (const CheckpointId& id : ids("manifests", true)) at(id).committed = true;
+    for (const CheckpointId& id : ids("validated", true)) at(id).validated = true;
+    for (const CheckpointId& id : ids("rejected", true)) at(id).rejected = true;
+    for (const CheckpointId& id : ids("tombstones", true)) at(id).tombstone = true;
+    for (const CheckpointId& id : ids("shards", false)) at(id);
+    read_attempts();
+    std::sort(report_.checkpoints.begin(), report_.checkpoints.end(),
+              [](const AuditedCheckpoint& a, const AuditedCheckpoint& b) { return a.id < b.id; });
+    for (AuditedCheckpoint& checkpoint : report_.checkpoints) {
+      checkpoint.visible = checkpoint.committed && is_visible(checkpoint.id);
+    }
+  }
+
+ private:
+  AuditedCheckpoint& at(const CheckpointId& id) {
+    for (AuditedCheckpoint& checkpoint : report_.checkpoints) {
+      if (checkpoint.id == id) return checkpoint;
+    }
+    return report_.checkpoints.emplace_back(AuditedCheckpoint{.id = id});
+  }
+
+  std::vector<std::string> names(const std::string& directory) {
+    auto listed = files_.list(directory);
+    if (listed) return *std::move(listed);
+    if (!listed.failed_with(Code::not_found)) {
+      report_.problems.push_back(fmt::format("{} cannot be listed: {}", directory, listed.error().message));
+    }
+    return {};
+  }
+
+  std::vector<CheckpointId> ids(const std::string& directory, bool nothing_else) {
+    std::vector<CheckpointId> found;
+    for (const std::string& name : names(directory)) {
+      if (const auto id = checkpoint_id_from(name)) {
+        found.push_back(*id);
+      } else if (nothing_else) {
+        report_.problems.push_back(fmt::format("{}/{} does not belong there", directory, name));
+      }
+    }
+    return found;
+  }
+
+  void read_attempts() {
+    constexpr std::string_view ending = ".seen";
+    for (const std::string& name : names("attempts")) {
+      if (const auto number = parse_whole(name); number && *number <= INT32_MAX) {
+        report_.attempts.push_back(static_cast<std::int64_t>(*number));
+        continue;
+      }
+      const std::string path = "attempts/" + name;
+      if (!name.ends_with(ending)) {
+        report_.problems.push_back(path + " does not belong there");
+        continue;
+      }
+      const auto text = read_file(files_, path, accepted_size_max);
+      auto accepted = text ? decode_accepted(text->text()) : Result<Accepted>(text.error());
+      if (accepted && fmt::format("{}{}", accepted->attempt, ending) != name) {
+        accepted = Error{.code = Code::corrupted, .message = fmt::format("is of attempt {}", accepted->attempt)};
+      }
+      if (accepted) {
+        accepted_.push_back(*std::move(accepted));
+      } else {
+        report_.problems.push_back(fmt::format("{}: {}", path, accepted.error().message));
+      }
+    }
+    std::sort(report_.attempts.begin(), report_.attempts.end());
+  }
+
+  bool is_visible(const CheckpointId& id) const {
+    return std::all_of(accepted_.begin(), accepted_.end(), [&](const Accepted& accepted) {
+      return accepted.attempt <= id.attempt ||
+             std::find(accepted.ids.begin(), accepted.ids.end(), id) != accepted.ids.end();
+    });
+  }
+
+  FileSystem& files_;
+  AuditReport& report_;
+  std::vector<Accepted> accepted_;
+};
+
+}  // namespace
+
+std::vector<NamedDigest> CheckpointContents::named_digests() const {
+  std::vector<NamedDigest> list;
+  list.reserve(tensors.size());
+  for (const AuditedTensor& tensor : tensors) list.push_back({tensor.name, tensor.digest});
+  return list;
+}
+
+const AuditedCheckpoint* AuditReport::find(const CheckpointId& id) const {
+  for (const AuditedCheckpoint& checkpoint : checkpoints) {
+    if (checkpoint.id == id) return &checkpoint;
+  }
+  return nullptr;
+}
+
+const AuditedCheckpoint* AuditReport::newest() const {
+  const auto found = std::find_if(checkpoints.rbegin(), checkpoints.rend(),
+                                  [](const AuditedCheckpoint& checkpoint) { return checkpoint.stands(); });
+  return found == checkpoints.rend() ? nullptr : &*found;
+}
+
+bool AuditReport::damaged() const {
+  return std::any_of(checkpoints.begin(), checkpoints.end(),
+                     [](const AuditedCheckpoint& checkpoint) { return checkpoint.stands() && !checkpoint.intact(); });
+}
+
+std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, const CheckpointId& id) {
+  const auto text = read_file(files, "manifests/" + to_string(id), manifest_size_max);
+  if (!text) return no_contents("its manifest cannot be read: " + text.error().message);
+  const Digest manifest_digest = text->digest();
+  auto& manifest = manifests_[manifest_digest];
+  if (!manifest) {
+    auto decoded = decode_manifest(text->text());
+    if (!decoded) return no_contents("its manifest: " + decoded.error().message);
+    manifest = std::make_shared<const Manifest>(*std::move(decoded));
+  }
+  const std::size_t slash = manifest->directory.find('/');
+  if (slash == std::string::npos || manifest->directory.substr(0, slash) != "shards" ||
+      !is_plain_name(std::string_view(manifest->directory).substr(slash + 1))) {
+    return no_contents(fmt::format("its manifest: \"{}\" cannot be where shards lie", manifest->directory));
+  }
+  std::vector<ShardFile> shards;
+  shards.reserve(manifest->shards.size());
+  std::vector<std::uint64_t> key = {manifest_digest.high, manifest_digest.low, static_cast<std::uint64_t>(id.step),
+                                    static_cast<std::uint64_t>(id.attempt), static_cast<std::uint64_t>(id.trial)};
+  std::int64_t held = 0;
+  bool readable = true;
+  for (const Shard& shard : manifest->shards) {
+    ShardFile& file = shards.emplace_back(open_shard(files, manifest->directory + '/' + shard.name, held));
+    readable = readable && file.problem.empty();
+    key.insert(key.end(), {static_cast<std::uint64_t>(file.size), file.digest.high, file.digest.low});
+  }
+  if (!readable) return decode_contents(id, *manifest, shards);
+  auto& contents = contents_[digest_of(std::span<const std::uint64_t>(key))];
+  if (!contents) contents = decode_contents(id, *manifest, shards);
+  return contents;
+}
+
+AuditReport Auditor::audit(FileSystem& files) {
+  if (contents_.size() > decoded_max || manifests_.size() > decoded_max) {
+    contents_.clear();
+    manifests_.clear();
+  }
+  AuditReport report;
+  Listing(files, report).read();
+  for (AuditedCheckpoint& checkpoint : report.checkpoints) {
+    checkpoint.contents = checkpoint.committed ? decode(files, checkpoint.id) : no_contents("it has no manifest");
+  }
+  return report;
+}
+
+AuditReport audit_directory(FileSystem& files) { return Auditor().audit(files); }
+
+}  // namespace firedrill
