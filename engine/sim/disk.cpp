@@ -50,9 +50,8 @@ void Disk::reset(const DiskOptions& options) {
   new_inode(FileKind::directory);  // `none`, so that no inode has the number 0
   const InodeId top = new_inode(FileKind::directory);
   refer(top);
-  const PathId path = paths_.intern("");
-  reach(live, top, path);
-  reach(durable, top, path);
+  reach(live, top, PathTable::root);
+  reach(durable, top, PathTable::root);
 }
 
 Disk::InodeId Disk::new_inode(FileKind kind) {
@@ -83,31 +82,34 @@ Disk::InodeId Disk::find(std::string_view path) const {
 
 Result<Disk::Spot> Disk::spot_for(std::string_view path) {
   if (path.empty()) return refused(path, "is the root, which stays as it is");
-  const InodeId directory = find(parent_path(path));
+  const PathId id = paths_.intern(path);
+  const InodeId directory = paths_[paths_.parent(id)].inode[live];
   if (directory == none || at(directory).kind != FileKind::directory) return not_found(parent_path(path));
-  return Spot{.directory = directory, .name = file_name(lasting(path))};
+  return Spot{.directory = directory, .path = id};
 }
 
 // Operations.
 
-Result<Disk::InodeId> Disk::create(std::string_view path, const Issuer& issuer) {
-  if (find(path) != none) return taken(path);
+Result<Disk::OpenFile> Disk::create(std::string_view path, const Issuer& issuer) {
+  if (path.empty()) return taken(path);
   FD_TRY(const Spot spot, spot_for(path));
+  if (paths_[spot.path].inode[live] != none) return taken(path);
   if (free_space() <= 0) return full(path, 1, free_space());
   ++operations_;
   const InodeId file = new_inode(FileKind::file);
   refer(file);
   change_name(spot, file, issuer);
   note_change({.op = FileOp::create, .path = path, .issuer = issuer}, file);
-  return file;
+  return OpenFile{.inode = file, .path = paths_[spot.path].text};
 }
 
-Result<Disk::InodeId> Disk::open(std::string_view path) {
-  const InodeId file = find(path);
-  if (file == none) return not_found(path);
+Result<Disk::OpenFile> Disk::open(std::string_view path) {
+  const PathTable::Entry* entry = paths_.find(path);
+  if (!entry || entry->inode[live] == none) return not_found(path);
+  const InodeId file = entry->inode[live];
   if (at(file).kind != FileKind::file) return refused(path, "is a directory");
   refer(file);
-  return file;
+  return OpenFile{.inode = file, .path = entry->text};
 }
 
 void Disk::release(InodeId file) { unrefer(file); }
@@ -209,7 +211,9 @@ Status Disk::sync_directory(std::string_view directory, const Issuer& issuer) {
   if (at(inode).kind != FileKind::directory) return refused(directory, "is not a directory");
   ++operations_;
   std::vector<PendingName>& pending = at(inode).pending_names;
-  for (const PendingName& name : pending) set_child(durable, inode, name.name, child(live, inode, name.name));
+  for (const PendingName& name : pending) {
+    set_child(durable, {.directory = inode, .path = name.path}, child(live, inode, name_of(name.path)));
+  }
   for (const PendingName& name : pending) {
     if (name.inode != none) unrefer(name.inode);
   }
@@ -230,23 +234,26 @@ Disk::InodeId Disk::child(std::size_t view, InodeId directory, std::string_view 
   return found != children.end() && found->name == name ? found->inode : none;
 }
 
-void Disk::set_child(std::size_t view, InodeId directory, std::string_view name, InodeId inode) {
-  Inode& parent = at(directory);
-  const InodeId before = child(view, directory, name);
-  if (before == inode) return;
-  if (inode != none) refer(inode);
+void Disk::set_child(std::size_t view, const Spot& spot, InodeId inode) {
+  Inode& parent = at(spot.directory);
+  const std::string_view name = name_of(spot.path);
   const auto place = find_child(parent.children[view], name);
+  const bool there = place != parent.children[view].end() && place->name == name;
+  const InodeId before = there ? place->inode : none;
+  if (before == inode) return;
   if (before != none) {
-    for (const PathId path : parent.paths[view]) unreach(view, before, path_in(path, name));
-    if (inode == none) parent.children[view].erase(place);
+    for (const PathId path : parent.paths[view]) unreach(view, before, path_in(path, name, spot.path));
+  }
+  if (inode == none) {
+    parent.children[view].erase(place);
+  } else if (there) {
+    place->inode = inode;
+  } else {
+    parent.children[view].insert(place, Child{.name = name, .inode = inode});
   }
   if (inode != none) {
-    if (before != none) {
-      place->inode = inode;
-    } else {
-      parent.children[view].insert(place, Child{.name = name, .inode = inode});
-    }
-    for (const PathId path : parent.paths[view]) reach(view, inode, path_in(path, name));
+    refer(inode);
+    for (const PathId path : parent.paths[view]) reach(view, inode, path_in(path, name, spot.path));
   }
   if (before != none) unrefer(before);
 }
@@ -254,11 +261,12 @@ void Disk::set_child(std::size_t view, InodeId directory, std::string_view name,
 void Disk::change_name(const Spot& spot, InodeId inode, const Issuer& issuer) {
   if (inode != none) refer(inode);
   at(spot.directory)
-      .pending_names.push_back({.name = spot.name, .inode = inode, .node = issuer.node, .operation = operations_});
-  set_child(live, spot.directory, spot.name, inode);
+      .pending_names.push_back({.path = spot.path, .inode = inode, .node = issuer.node, .operation = operations_});
+  set_child(live, spot, inode);
 }
 
-PathId Disk::path_in(PathId directory, std::string_view name) {
+PathId Disk::path_in(PathId directory, std::string_view name, PathId guess) {
+  if (guess != PathTable::root && paths_.parent(guess) == directory) return guess;
   scratch_ = paths_[directory].text;
   if (!scratch_.empty()) scratch_ += '/';
   scratch_ += name;
@@ -286,10 +294,12 @@ void Disk::unreach(std::size_t view, InodeId inode, PathId path) {
 void Disk::count_content(std::size_t view, InodeId inode, bool add) {
   const Inode& node = at(inode);
   for (const PathId path : node.paths[view]) {
+    Digest& counted = paths_[path].term[view];
     if (add) {
-      add_to(view_digest_[view], term(view, inode, path));
+      counted = term(view, inode, path);
+      add_to(view_digest_[view], counted);
     } else {
-      take_from(view_digest_[view], term(view, inode, path));
+      take_from(view_digest_[view], counted);
     }
   }
   if (view == live && !node.paths[live].empty()) used_ += add ? node.content[live].size() : -node.content[live].size();

@@ -106,14 +106,16 @@ class Disk {
   std::int64_t free_space() const { return options_.capacity - used_; }
   std::uint64_t operations() const { return operations_; }
 
-  // The same text for as long as no reset.
-  std::string_view lasting(std::string_view path) { return paths_[paths_.intern(path)].text; }
   // Grows with every reset: what was opened under another one is gone.
   std::uint64_t generation() const { return generation_; }
 
   // The operations behind the seam, without a gate. `path` names the file for observers and lasts.
-  Result<InodeId> create(std::string_view path, const Issuer& issuer);
-  Result<InodeId> open(std::string_view path);
+  struct OpenFile {
+    InodeId inode;
+    std::string_view path;  // lasts until the next reset
+  };
+  Result<OpenFile> create(std::string_view path, const Issuer& issuer);
+  Result<OpenFile> open(std::string_view path);
   void release(InodeId file);  // of a create or an open
   Status write(InodeId file, std::int64_t offset, const Value& bytes, std::string_view path, const Issuer& issuer);
   Value read(InodeId file, std::int64_t offset, std::int64_t size) const;
@@ -144,7 +146,7 @@ class Disk {
     bool lost = false;
   };
   struct PendingName {
-    std::string_view name;
+    PathId path;    // as it was named
     InodeId inode;  // none: removed
     int node;
     std::uint64_t operation;
@@ -169,19 +171,21 @@ class Disk {
   void unrefer(InodeId id);
 
   InodeId find(std::string_view path) const;
-  // The directory that holds `path`, and the last name in storage that lasts.
+  // Where an entry stands: the directory that holds it, and its path, whose last part is its name.
   struct Spot {
     InodeId directory = none;
-    std::string_view name;
+    PathId path = 0;
   };
   Result<Spot> spot_for(std::string_view path);
+  std::string_view name_of(PathId path) const { return file_name(paths_[path].text); }
   static std::vector<Child>::iterator find_child(std::vector<Child>& children, std::string_view name);
   InodeId child(std::size_t view, InodeId directory, std::string_view name);
   // Sets or (none) removes an entry in one view, with all that can be reached through it.
-  void set_child(std::size_t view, InodeId directory, std::string_view name, InodeId inode);
+  void set_child(std::size_t view, const Spot& spot, InodeId inode);
   // An entry changes for all to see; durable with the directory's next sync.
   void change_name(const Spot& spot, InodeId inode, const Issuer& issuer);
-  PathId path_in(PathId directory, std::string_view name);
+  // The path of an entry in the directory; `guess` if it is that.
+  PathId path_in(PathId directory, std::string_view name, PathId guess = PathTable::root);
   void reach(std::size_t view, InodeId inode, PathId path);
   void unreach(std::size_t view, InodeId inode, PathId path);
   // Takes the file out of a view's digest before its content changes, and puts it back after.

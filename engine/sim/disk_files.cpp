@@ -9,12 +9,12 @@ namespace {
 
 class DiskFile final : public File {
  public:
-  DiskFile(Disk& disk, DiskGate* gate, const Issuer& issuer, Disk::InodeId file, std::string_view path, bool writable)
+  DiskFile(Disk& disk, DiskGate* gate, const Issuer& issuer, const Disk::OpenFile& file, bool writable)
       : disk_(disk),
         gate_(gate),
         issuer_(issuer),
-        file_(file),
-        path_(path),
+        file_(file.inode),
+        path_(file.path),
         generation_(disk.generation()),
         writable_(writable) {}
   ~DiskFile() override { let_go(); }
@@ -52,7 +52,10 @@ class DiskFile final : public File {
   }
   Status pass(FileOp op, std::int64_t bytes) {
     if (gate_) FD_TRY_VOID(gate_->pass(op, bytes));
-    if (!open_ || generation_ != disk_.generation()) return refused("is closed");
+    if (generation_ != disk_.generation()) {
+      return Error{.code = Code::io_error, .message = "the file was opened before the disk was reset"};
+    }
+    if (!open_) return refused("is closed");
     return {};
   }
   void let_go() {
@@ -76,13 +79,13 @@ class DiskFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<File>> create(std::string_view path) override {
     FD_TRY_VOID(pass(FileOp::create));
-    FD_TRY(const Disk::InodeId file, disk_.create(path, issuer_));
-    return handle(file, path, true);
+    FD_TRY(const Disk::OpenFile file, disk_.create(path, issuer_));
+    return handle(file, true);
   }
   Result<std::unique_ptr<File>> open(std::string_view path) override {
     FD_TRY_VOID(pass(FileOp::open));
-    FD_TRY(const Disk::InodeId file, disk_.open(path));
-    return handle(file, path, false);
+    FD_TRY(const Disk::OpenFile file, disk_.open(path));
+    return handle(file, false);
   }
   Result<FileInfo> stat(std::string_view path) override {
     FD_TRY_VOID(pass(FileOp::stat));
@@ -120,8 +123,8 @@ class DiskFileSystem final : public FileSystem {
 
  private:
   Status pass(FileOp op) { return gate_ ? gate_->pass(op, 0) : Status(); }
-  std::unique_ptr<File> handle(Disk::InodeId file, std::string_view path, bool writable) {
-    return std::make_unique<DiskFile>(disk_, gate_, issuer_, file, disk_.lasting(path), writable);
+  std::unique_ptr<File> handle(const Disk::OpenFile& file, bool writable) {
+    return std::make_unique<DiskFile>(disk_, gate_, issuer_, file, writable);
   }
 
   Disk& disk_;

@@ -30,10 +30,10 @@ UnsyncedItem Disk::describe_item(const Pending& pending) {
   const std::vector<PathId>& paths = inode.paths[live].empty() ? inode.paths[durable] : inode.paths[live];
   if (pending.is_name) {
     const PendingName& name = inode.pending_names[pending.index];
-    const std::string_view path = paths.empty() ? name.name : paths_[path_in(paths.front(), name.name)].text;
+    const PathId path = paths.empty() ? name.path : path_in(paths.front(), name_of(name.path), name.path);
     return {.kind = UnsyncedKind::name,
             .node = name.node,
-            .path = path,
+            .path = paths_[path].text,
             .operation = name.operation,
             .removal = pending.removal};
   }
@@ -102,15 +102,15 @@ void Disk::settle_lost_names(InodeId directory, int node) {
     if (name.node != node) {
       left.push_back(name);
     } else if (!name.lost) {
-      set_child(durable, directory, name.name, name.inode);
+      set_child(durable, {.directory = directory, .path = name.path}, name.inode);
     }
   }
   for (const PendingName& touched : before) {
-    InodeId now = child(durable, directory, touched.name);
+    InodeId now = child(durable, directory, name_of(touched.path));
     for (const PendingName& name : left) {
-      if (name.name == touched.name) now = name.inode;
+      if (name_of(name.path) == name_of(touched.path)) now = name.inode;
     }
-    set_child(live, directory, touched.name, now);
+    set_child(live, {.directory = directory, .path = touched.path}, now);
   }
   for (const PendingName& name : before) {
     if (name.node == node && name.inode != none) unrefer(name.inode);

@@ -19,8 +19,13 @@ class PathTable {
   struct Entry {
     std::string text;
     Digest digest;
+    PathId parent = 0;                // known once asked for; 0 (the root itself) until then
     std::uint32_t inode[2] = {0, 0};  // 0: nothing there
+    Digest term[2];                   // what it adds to the view's digest now
   };
+
+  static constexpr PathId root = 0;
+  PathTable() { intern(""); }
 
   PathId intern(std::string_view path) {
     if (const auto found = ids_.find(path); found != ids_.end()) return found->second;
@@ -30,6 +35,16 @@ class PathTable {
     entry.digest = digest_of(path);
     ids_.emplace(entry.text, id);
     return id;
+  }
+  // The directory part as a path of its own.
+  PathId parent(PathId id) {
+    if (entries_[id].parent == 0) {
+      const std::size_t slash = entries_[id].text.rfind('/');
+      if (slash == std::string::npos) return root;
+      const PathId parent = intern(std::string_view(entries_[id].text).substr(0, slash));
+      entries_[id].parent = parent;
+    }
+    return entries_[id].parent;
   }
   const Entry* find(std::string_view path) const {
     const auto found = ids_.find(path);
@@ -44,6 +59,7 @@ class PathTable {
     if (entries_.size() > kept_max) {
       ids_.clear();
       entries_.clear();
+      intern("");
       return;
     }
     for (Entry& entry : entries_) entry.inode[0] = entry.inode[1] = 0;

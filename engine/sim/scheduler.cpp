@@ -78,8 +78,9 @@ Duration Scheduler::jittered(Duration cost) {
   if (!random_) return cost;
   const std::uint64_t draw = rng_.next();
   if (draw % 32 == 0) return cost * 16;
-  const auto factor = static_cast<std::int64_t>(128 + (draw >> 32) % 897);  // 128/256 to 1024/256
-  return Duration{std::max<std::int64_t>(1, cost.count() / 256 * factor + cost.count() % 256 * factor / 256)};
+  const auto factor = static_cast<std::int64_t>(128 + ((draw >> 32) * 897 >> 32));  // 128/256 to 1024/256
+  const auto count = static_cast<std::int64_t>(cost.count());
+  return Duration{std::max<std::int64_t>(1, (count >> 8) * factor + ((count & 255) * factor >> 8))};
 }
 
 Woken Scheduler::block(Time expiry, const WaitFor& what) {
