@@ -38,6 +38,13 @@ class ByteWriter {
     return *this;
   }
 
+  // Replaces what was written at `offset` before.
+  template <class T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+  void put(std::size_t offset, T value) {
+    std::memcpy(bytes_.data() + offset, &value, sizeof(T));
+  }
+
   std::span<const std::byte> bytes() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
   void clear() { bytes_.clear(); }

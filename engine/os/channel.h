@@ -8,6 +8,7 @@
 // Errors: none are reported; a supervisor that is gone ends the rank's waits through `on_command` (abort).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -76,6 +77,7 @@ class Channel {
   std::uint64_t asked_ = 0;
   std::uint64_t answered_ = 0;
   bool gone_ = false;
+  std::atomic<bool> closing_ = false;
   std::thread reader_;
 };
 

@@ -17,11 +17,6 @@
 
 namespace firedrill {
 
-struct StateTensor {
-  std::string name;
-  Digest digest;
-};
-
 // What a rank says, in the order in which it said it. `rank` is the number given to the peer.
 class ChannelListener {
  public:
@@ -29,7 +24,8 @@ class ChannelListener {
   // `name` and `detail` are the texts of the event's numbers, which mean nothing here. If `asked`, the rank waits for
   // ChannelPeer::answer; fault_fired comes this way.
   virtual void on_event(int rank, const Event& event, std::string_view name, std::string_view detail, bool asked) = 0;
-  virtual void on_state(int rank, const Digest& state, const std::vector<StateTensor>& tensors) = 0;
+  // The names live as long as the call.
+  virtual void on_state(int rank, const Digest& state, std::span<const NamedDigest> tensors) = 0;
   virtual void on_outcome(int rank, const RankOutcome& outcome) = 0;
 };
 

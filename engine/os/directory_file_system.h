@@ -33,7 +33,8 @@ class DirectoryFileSystem final : public FileSystem {
 
  private:
   explicit DirectoryFileSystem(Descriptor root) : root_(std::move(root)) {}
-  Result<Descriptor> open_directory(FileOp op, std::string_view directory) const;
+  // Errors name `path`, which is in the directory or the directory itself.
+  Result<Descriptor> open_directory(FileOp op, std::string_view directory, std::string_view path) const;
   Result<Descriptor> open_file(FileOp op, std::string_view path) const;
 
   Descriptor root_;
