@@ -59,37 +59,74 @@ TEST(Publish, EachShardIsWrittenWithOneCallAndPaddingIsNotStored) {
   EXPECT_EQ(bytes, 12 * header + tensors);
 }
 
-// The heart of the protocol: stop everything behind any operation, with and without the caches, and look what is found.
-TEST(Publish, ACrashBehindAnyOperationLeavesTheOldOrTheNewCheckpointWhole) {
-  for (int last = 1;; ++last) {
+// What is found on the disk after attempt 2 has tried to publish step 4, with the caches and without them.
+void expect_old_or_new(TestDisk& disk, const TestAttempt& attempt, const std::string& when) {
+  const bool acknowledged = !attempt.observer.all(EventKind::acknowledged).empty();
+  const auto lost = disk.after_power_loss();
+  for (TestDisk* view : {&disk, lost.get()}) {
+    const Discovery found = discover_on(*view, attempt);
+    ASSERT_TRUE(found.chosen.has_value()) << when << ": " << found.trouble->message;
+    EXPECT_TRUE(found.damaged.empty()) << when << ": " << found.damaged[0].what;
+    EXPECT_TRUE(!acknowledged || found.chosen->step == 4) << when;
+    TestAttempt resume(*view, 3);
+    expect_ok(resume.train({6}));
+    EXPECT_EQ(resume.restored, found.chosen) << when;
+  }
+}
+
+// The heart of the protocol: all ranks, or one, stop behind any operation.
+TEST(Publish, ADeathBehindAnyOperationLeavesTheOldOrTheNewCheckpointWhole) {
+  constexpr int everybody = -1;
+  for (const int victim : {everybody, 0, 3}) {
+    bool died = true;
+    int last = 0;
+    for (; died; ++last) {
+      TestDisk disk;
+      expect_ok(TestAttempt(disk).train({2}));
+      TestAttempt attempt(disk, 2);
+      died = false;
+      int operations = 0;
+      disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+        const bool concerned = victim == everybody || operation.rank == victim;
+        if (!concerned || ++operations <= last) return std::nullopt;
+        died = true;
+        return Error{.code = Code::dead, .message = "killed"};
+      };
+      (void)attempt.train({4});
+      disk.hook = nullptr;
+      expect_old_or_new(disk, attempt, "rank " + std::to_string(victim) + " behind " + std::to_string(last));
+    }
+    EXPECT_GT(last, 40);
+  }
+}
+
+TEST(Publish, AnErrorOfAnyOperationIsEverybodysOrMendedByANewTry) {
+  bool fired = true;
+  int mended = 0;
+  int failed = 0;
+  for (int position = 1; fired; ++position) {
     TestDisk disk;
     expect_ok(TestAttempt(disk).train({2}));
-    disk.log.clear();
     TestAttempt attempt(disk, 2);
-    bool died = false;
-    disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
-      if (operation.number <= last) return std::nullopt;
-      died = true;
-      return Error{.code = Code::dead, .message = "killed"};
+    fired = false;
+    int operations = 0;
+    disk.hook = [&](const DiskOperation&) -> std::optional<Error> {
+      if (++operations != position) return std::nullopt;
+      fired = true;
+      return injected(Code::io_error);
     };
-    (void)attempt.train({4});
+    const auto results = attempt.train({4});
     disk.hook = nullptr;
-    const bool acknowledged = !attempt.observer.all(EventKind::acknowledged).empty();
-    const auto lost = disk.after_power_loss();
-    for (TestDisk* view : {&disk, lost.get()}) {
-      const Discovery found = discover_on(*view, attempt);
-      ASSERT_TRUE(found.chosen.has_value()) << "behind operation " << last << ": " << found.trouble->message;
-      EXPECT_TRUE(found.damaged.empty()) << "behind operation " << last << ": " << found.damaged[0].what;
-      EXPECT_TRUE(!acknowledged || found.chosen->step == 4) << "behind operation " << last;
-      TestAttempt resume(*view, 3);
-      expect_ok(resume.train({6}));
-      EXPECT_EQ(resume.restored, found.chosen);
+    const std::string when = "error at operation " + std::to_string(position);
+    for (const Status& result : results) {
+      EXPECT_EQ(result.ok(), results[0].ok()) << when;
+      EXPECT_TRUE(result.ok() || result.failed_with(results[0].error().code)) << when;
     }
-    if (!died) {
-      EXPECT_GT(last, 100);
-      break;
-    }
+    ++(results[0].ok() ? mended : failed);
+    expect_old_or_new(disk, attempt, when);
   }
+  EXPECT_GT(mended, 40);
+  EXPECT_GT(failed, 10) << "errors of the claim, of find and of restore end the attempt";
 }
 
 TEST(Publish, AFailedWriteOfOneRankFailsTheTryAndAllWriteAgainElsewhere) {
