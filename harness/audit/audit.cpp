@@ -48,6 +48,7 @@ class Listing {
     if (listed) return *std::move(listed);
     if (!listed.failed_with(Code::not_found)) {
       report_.problems.push_back(fmt::format("{} cannot be listed: {}", directory, listed.error().message));
+      report_.record_damaged = true;
     }
     return {};
   }
@@ -85,6 +86,7 @@ class Listing {
         accepted_.push_back(*std::move(accepted));
       } else {
         report_.problems.push_back(fmt::format("{}: {}", path, accepted.error().message));
+        report_.record_damaged = true;
       }
     }
     std::sort(report_.attempts.begin(), report_.attempts.end());
@@ -125,8 +127,9 @@ const AuditedCheckpoint* AuditReport::newest() const {
 }
 
 bool AuditReport::damaged() const {
-  return std::any_of(checkpoints.begin(), checkpoints.end(),
-                     [](const AuditedCheckpoint& checkpoint) { return checkpoint.stands() && !checkpoint.intact(); });
+  return record_damaged || std::any_of(checkpoints.begin(), checkpoints.end(), [](const AuditedCheckpoint& checkpoint) {
+           return checkpoint.stands() && !checkpoint.intact();
+         });
 }
 
 std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, const CheckpointId& id) {

@@ -95,6 +95,8 @@ struct AuditReport {
   std::vector<std::int64_t> attempts;          // claimed, ascending
   std::vector<std::string> problems;  // of the root: directories that cannot be listed, names that do not belong
 
+  bool record_damaged = false;  // a directory, or a record of what an attempt accepted, cannot be read
+
   const AuditedCheckpoint* find(const CheckpointId& id) const;
   // The newest that stands, whole or not; nullptr: none.
   const AuditedCheckpoint* newest() const;

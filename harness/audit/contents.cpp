@@ -121,9 +121,16 @@ class Decoding {
     if (front.payload < 0 || front.payload != shard.size - front.size) {
       problem(fmt::format("{}: {} bytes behind its front, not {}", shard.name, shard.size - front.size, front.payload));
     }
+    check_payload(shard, front.size);
+  }
+
+  // The pieces fill the payload, one after another.
+  void check_payload(const Shard& shard, std::int64_t begin) {
     for (const Piece& piece : shard.pieces) {
-      if (piece.offset < front.size) return problem(fmt::format("{}: a piece lies in its front", shard.name));
+      if (piece.offset != begin) return problem(fmt::format("{}: no piece begins at byte {}", shard.name, begin));
+      begin += (piece.end - piece.begin) * manifest_.tensors[piece.tensor].width;
     }
+    if (begin != shard.size) problem(fmt::format("{}: no piece begins at byte {}", shard.name, begin));
   }
 
   void list_tensors() {

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::int64_t number_max = std::int64_t{1} << 48;
+constexpr std::size_t dimensions_max = 4;
 constexpr std::string_view digest_opening = "\"digest\":\"";
 constexpr std::string_view digest_closing = "\"}\n";
 constexpr std::size_t digest_digits = 32;
@@ -128,20 +129,18 @@ class Decoder {
           tensor.count *= tensor.shape.back();
         }
       }
+      if (tensor.shape.size() > dimensions_max) fail(fmt::format("tensor {} has too many dimensions", tensor.name));
       if (!ok()) return;
       manifest.tensors.push_back(std::move(tensor));
     }
   }
 
   void decode_shards(Manifest& manifest) {
-    std::set<std::string> names;
     for (const Json& entry : list(body_, "shards")) {
       Shard shard{.name = text(entry, "name"),
                   .rank = number(entry, "rank"),
                   .size = number(entry, "size"),
                   .digest = digest(member(entry, "digest"), "the digest of a shard")};
-      if (ok() && !is_plain_name(shard.name)) fail(fmt::format("\"{}\" cannot be a shard's name", shard.name));
-      if (!names.insert(shard.name).second) fail(fmt::format("shard {} is listed twice", shard.name));
       for (const Json& piece : list(entry, "pieces")) {
         if (!ok()) return;
         decode_piece(piece, manifest, shard);
@@ -206,6 +205,21 @@ Status check_cover(const Manifest& manifest) {
   return {};
 }
 
+// Each rank has one shard of each kind, in the order of the format.
+Status check_shard_list(const Manifest& manifest) {
+  constexpr std::int64_t kinds = 3;
+  if (std::ssize(manifest.shards) != manifest.world * kinds) {
+    return corrupted(fmt::format("{} shards of {} ranks, not {} each", manifest.shards.size(), manifest.world, kinds));
+  }
+  for (std::int64_t i = 0; i < std::ssize(manifest.shards); ++i) {
+    const Shard& shard = manifest.shards[static_cast<std::size_t>(i)];
+    const std::string name = shard_file_name(i % kinds, i / kinds);
+    if (shard.name == name && shard.rank == i / kinds) continue;
+    return corrupted(fmt::format("shard {} is {} of rank {}, not {}", i, shard.name, shard.rank, name));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_plain_name(std::string_view name) {
@@ -221,6 +235,7 @@ Result<Manifest> decode_manifest(std::string_view text) {
   const Json body = Json::parse(text, nullptr, false);
   if (!body.is_object()) return corrupted("it is not a JSON object");
   FD_TRY(Manifest manifest, Decoder(body).decode());
+  FD_TRY_VOID(check_shard_list(manifest));
   FD_TRY_VOID(check_cover(manifest));
   return manifest;
 }
