@@ -40,8 +40,7 @@ class ByteWriter {
 
   // Replaces what was written at `offset` before.
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void put(std::size_t offset, T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void put(std::size_t offset, T value) {
     std::memcpy(bytes_.data() + offset, &value, sizeof(T));
   }
 
