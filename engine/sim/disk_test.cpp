@@ -338,6 +338,19 @@ TEST(SimDisk, DigestsNameTheTreesWhateverHappenedBefore) {
   EXPECT_GT(digests.size(), 100U);
 }
 
+TEST(SimDisk, ARewrittenFileHasTheDigestOfItsLastContent) {
+  const Value last = Value::copy_of("last one");
+  Disk once;
+  ASSERT_TRUE((*once.files({})->create("a"))->write(0, last));
+  Disk twice;
+  auto file = twice.files({})->create("a");
+  ASSERT_TRUE((*file)->write(0, Value::copy_of("first")));
+  ASSERT_TRUE((*file)->write(2, Value::copy_of("second")));
+  EXPECT_NE(twice.digest(all_see), once.digest(all_see));
+  ASSERT_TRUE((*file)->write(0, last));
+  EXPECT_EQ(twice.digest(all_see), once.digest(all_see));
+}
+
 TEST(SimDisk, LosingEverythingLeavesWhatAPowerLossLeaves) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Rng rng(seed);
