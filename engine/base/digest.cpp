@@ -50,4 +50,23 @@ DigestBuilder& DigestBuilder::add(std::uint64_t word) {
 
 Digest DigestBuilder::finish() const { return digest_of(std::span(words_.data(), used_)); }
 
+struct DigestStream::State {
+  XXH3_state_t hash;
+};
+
+DigestStream::DigestStream() : state_(std::make_unique<State>()) { reset(); }
+DigestStream::~DigestStream() = default;
+
+DigestStream& DigestStream::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(&state_->hash, bytes.data(), bytes.size());
+  return *this;
+}
+
+Digest DigestStream::finish() const {
+  const XXH128_hash_t value = XXH3_128bits_digest(&state_->hash);
+  return Digest{.high = value.high64, .low = value.low64};
+}
+
+void DigestStream::reset() { XXH3_128bits_reset(&state_->hash); }
+
 }  // namespace firedrill

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,23 @@ class DigestBuilder {
   static constexpr std::size_t capacity = 32;
   std::array<std::uint64_t, capacity> words_;
   std::size_t used_ = 0;
+};
+
+// Bytes that come one part after another: the digest of them all, as digest_of gives it.
+class DigestStream {
+ public:
+  DigestStream();
+  ~DigestStream();
+  DigestStream(const DigestStream&) = delete;
+  DigestStream& operator=(const DigestStream&) = delete;
+  DigestStream& add(std::span<const std::byte> bytes);
+  Digest finish() const;
+  // Begins anew.
+  void reset();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace firedrill

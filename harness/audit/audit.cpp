@@ -11,7 +11,10 @@
 namespace firedrill {
 namespace {
 
-using namespace auditing;
+using auditing::Accepted;
+using auditing::Manifest;
+using auditing::Shard;
+using auditing::ShardFile;
 
 constexpr std::size_t decoded_max = 8192;  // checkpoints remembered; then all are forgotten
 constexpr std::int64_t accepted_size_max = std::int64_t{1} << 24;
@@ -77,8 +80,8 @@ class Listing {
         report_.problems.push_back(path + " does not belong there");
         continue;
       }
-      const auto text = read_file(files_, path, accepted_size_max);
-      auto accepted = text ? decode_accepted(text->text()) : Result<Accepted>(text.error());
+      const auto text = auditing::read_file(files_, path, accepted_size_max);
+      auto accepted = text ? auditing::decode_accepted(text->text()) : Result<Accepted>(text.error());
       if (accepted && fmt::format("{}{}", accepted->attempt, ending) != name) {
         accepted = Error{.code = Code::corrupted, .message = fmt::format("is of attempt {}", accepted->attempt)};
       }
@@ -133,19 +136,19 @@ bool AuditReport::damaged() const {
 }
 
 std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, const CheckpointId& id) {
-  const auto text = read_file(files, "manifests/" + to_string(id), manifest_size_max);
-  if (!text) return no_contents("its manifest cannot be read: " + text.error().message);
+  const auto text = auditing::read_file(files, "manifests/" + to_string(id), auditing::manifest_size_max);
+  if (!text) return auditing::no_contents("its manifest cannot be read: " + text.error().message);
   const Digest manifest_digest = text->digest();
   auto& manifest = manifests_[manifest_digest];
   if (!manifest) {
-    auto decoded = decode_manifest(text->text());
-    if (!decoded) return no_contents("its manifest: " + decoded.error().message);
+    auto decoded = auditing::decode_manifest(text->text());
+    if (!decoded) return auditing::no_contents("its manifest: " + decoded.error().message);
     manifest = std::make_shared<const Manifest>(*std::move(decoded));
   }
   const std::size_t slash = manifest->directory.find('/');
   if (slash == std::string::npos || manifest->directory.substr(0, slash) != "shards" ||
-      !is_plain_name(std::string_view(manifest->directory).substr(slash + 1))) {
-    return no_contents(fmt::format("its manifest: \"{}\" cannot be where shards lie", manifest->directory));
+      !auditing::is_plain_name(std::string_view(manifest->directory).substr(slash + 1))) {
+    return auditing::no_contents(fmt::format("its manifest: \"{}\" cannot be where shards lie", manifest->directory));
   }
   std::vector<ShardFile> shards;
   shards.reserve(manifest->shards.size());
@@ -154,13 +157,13 @@ std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, con
   std::int64_t held = 0;
   bool readable = true;
   for (const Shard& shard : manifest->shards) {
-    ShardFile& file = shards.emplace_back(open_shard(files, manifest->directory + '/' + shard.name, held));
+    ShardFile& file = shards.emplace_back(auditing::open_shard(files, manifest->directory + '/' + shard.name, held));
     readable = readable && file.problem.empty();
     key.insert(key.end(), {static_cast<std::uint64_t>(file.size), file.digest.high, file.digest.low});
   }
-  if (!readable) return decode_contents(id, *manifest, shards);
+  if (!readable) return auditing::decode_contents(id, *manifest, shards);
   auto& contents = contents_[digest_of(std::span<const std::uint64_t>(key))];
-  if (!contents) contents = decode_contents(id, *manifest, shards);
+  if (!contents) contents = auditing::decode_contents(id, *manifest, shards);
   return contents;
 }
 
@@ -172,7 +175,8 @@ AuditReport Auditor::audit(FileSystem& files) {
   AuditReport report;
   Listing(files, report).read();
   for (AuditedCheckpoint& checkpoint : report.checkpoints) {
-    checkpoint.contents = checkpoint.committed ? decode(files, checkpoint.id) : no_contents("it has no manifest");
+    checkpoint.contents =
+        checkpoint.committed ? decode(files, checkpoint.id) : auditing::no_contents("it has no manifest");
   }
   return report;
 }

@@ -112,8 +112,9 @@ class Auditor {
  private:
   std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id);
 
-  // By the digest of the manifest's text, and by the digests of all bytes. Looked up only, never walked.
+  // By the digest of the manifest's text, and by the digests of all bytes. Both are looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const auditing::Manifest>> manifests_;
+  // Looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> contents_;
 };
 

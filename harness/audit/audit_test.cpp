@@ -14,6 +14,7 @@
 #include <set>
 
 #include "engine/sim/disk.h"
+#include "harness/audit/contents.h"
 
 namespace firedrill {
 namespace {
@@ -345,6 +346,24 @@ TEST(Auditor, AnswersFromMemoryOnlyForTheSameBytes) {
   EXPECT_EQ(audit(root), first);
   root.files.erase("shards/2-1-1/extra-0");
   EXPECT_FALSE(audit(root)->intact);
+}
+
+TEST(Audit, ReadsFilesThatAreTooLargeToHoldPartByPart) {
+  const Root root;
+  const auto disk = root.disk();
+  const auto view = disk->files({});
+  const auto manifest = auditing::decode_manifest(root.files.at("manifests/2-1-1"));
+  ASSERT_TRUE(manifest);
+  std::vector<auditing::ShardFile> shards;
+  for (const auditing::Shard& shard : manifest->shards) {
+    std::int64_t held = auditing::held_max;
+    shards.push_back(auditing::open_shard(*view, "shards/2-1-1/" + shard.name, held));
+    ASSERT_FALSE(shards.back().whole);
+    ASSERT_TRUE(shards.back().file);
+  }
+  const auto contents = auditing::decode_contents(frozen_id, *manifest, shards);
+  EXPECT_TRUE(contents->intact);
+  EXPECT_EQ(contents->state, root.audit().checkpoints[0].contents->state);
 }
 
 TEST(Compare, NamesTheTensorsThatDiffer) {

@@ -1,28 +1,12 @@
 #include "harness/audit/contents.h"
 
-#define XXH_INLINE_ALL
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <functional>
 
 namespace firedrill::auditing {
 namespace {
-
-// XXH3-128 of bytes that come one part after another.
-class Hasher {
- public:
-  Hasher() { XXH3_128bits_reset(&state_); }
-  void add(std::span<const std::byte> bytes) { XXH3_128bits_update(&state_, bytes.data(), bytes.size()); }
-  Digest finish() const {
-    const XXH128_hash_t value = XXH3_128bits_digest(&state_);
-    return {.high = value.high64, .low = value.low64};
-  }
-
- private:
-  XXH3_state_t state_;
-};
 
 using Take = std::function<void(std::span<const std::byte>)>;
 
@@ -156,12 +140,14 @@ class Decoding {
   }
 
   void digest_tensors() {
+    DigestStream whole;
+    DigestStream part;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       AuditedTensor& tensor = contents_.tensors[i];
-      Hasher whole;
+      whole.reset();
       for (const Place& place : places_[i]) {
         const Piece& piece = *place.piece;
-        Hasher part;
+        part.reset();
         const Status read = read_parts(files_[place.shard], piece.offset,
                                        (piece.end - piece.begin) * manifest_.tensors[i].width, [&](auto bytes) {
                                          part.add(bytes);
@@ -241,7 +227,7 @@ ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t& h
     shard.whole = *std::move(whole);
     return shard;
   }
-  Hasher hasher;
+  DigestStream hasher;
   const Status read = read_parts(**file, 0, shard.size, [&](auto bytes) { hasher.add(bytes); });
   if (!read) return fail(read.error());
   shard.digest = hasher.finish();

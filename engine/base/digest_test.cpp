@@ -1,0 +1,27 @@
+#include "engine/base/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace firedrill {
+namespace {
+
+TEST(DigestStream, GivesTheDigestOfAllItsPartsAsOne) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += static_cast<char>(i * 7);
+  const auto bytes = std::as_bytes(std::span(text));
+  DigestStream stream;
+  for (const std::size_t part : {std::size_t{1}, std::size_t{0}, std::size_t{63}, std::size_t{300}, text.size()}) {
+    stream.reset();
+    for (std::size_t at = 0; at < bytes.size(); at += part + 1) {
+      stream.add(bytes.subspan(at, std::min(part + 1, bytes.size() - at)));
+    }
+    EXPECT_EQ(stream.finish(), digest_of(bytes)) << part;
+  }
+  stream.reset();
+  EXPECT_EQ(stream.finish(), digest_of(std::string_view()));
+}
+
+}  // namespace
+}  // namespace firedrill
