@@ -210,6 +210,46 @@ TEST_F(MachineTest, AbortEndsAllWaitsOfTheAttempt) {
   EXPECT_TRUE(attempt.run());
 }
 
+TEST_F(MachineTest, AnAbortByAnotherTaskEndsTheWaitOfATransport) {
+  Attempt& attempt = start(1, {[&](const Seams& seams) {
+                             connect(seams);
+                             ASSERT_TRUE(seams.host.spawn("guard", [seams] {
+                               EXPECT_TRUE(seams.clock.sleep_until(Time{5'000'000}));
+                               seams.transport.abort({.code = Code::aborted, .message = "the guard says so"});
+                             }));
+                             const auto got = seams.transport.recv(0, 1, never);
+                             ASSERT_TRUE(got.failed_with(Code::aborted));
+                             EXPECT_EQ(got.error().message, "the guard says so");
+                             EXPECT_EQ(seams.clock.now(), Time{5'000'000});
+                             EXPECT_TRUE(seams.store.set("k", "v")) << "the store is another part";
+                           }});
+  const Status ended = attempt.run();
+  EXPECT_TRUE(ended) << describe(ended.error());
+}
+
+TEST_F(MachineTest, ARankKilledInAKernelsTimeNeverRunsIt) {
+  static bool ran = false;
+  ran = false;
+  DirectCompute direct;
+  const Kernel kernel = make_kernel("test.kernel", KernelKind::backward,
+                                    [](std::span<const std::byte>, std::span<Value>) -> Result<Value> {
+                                      ran = true;
+                                      return Value::copy_of("result");
+                                    });
+  Attempt& attempt = start(1, {[&](const Seams&) {
+                                 CostedCompute compute(direct, *attempt_, 0);
+                                 EXPECT_TRUE(compute.run(kernel, {}, {}).failed_with(Code::dead));
+                               },
+                               [&](const Seams& seams) {
+                                 ASSERT_TRUE(seams.clock.sleep_until(Time{1000}));
+                                 attempt_->kill_rank(0);
+                               }});
+  attempt_ = &attempt;
+  EXPECT_TRUE(attempt.run());
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(machine_.now(), Time{1000});
+}
+
 TEST_F(MachineTest, ADeadlockIsAnErrorThatNamesWhoWaitsForWhatAndAllDie) {
   const auto waits = [&](const Seams& seams) {
     connect(seams);

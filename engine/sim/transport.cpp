@@ -68,11 +68,6 @@ Status RankTransport::send(int peer, Tag tag, const Value& value, Time) {
 }
 
 void RankTransport::deliver(Message message) {
-  for (const Message& earlier : messages_) {
-    if (earlier.from == message.from && earlier.tag == message.tag) {
-      message.arrival = std::max(message.arrival, earlier.arrival);
-    }
-  }
   for (const Receiver& receiver : receivers_) {
     if (receiver.from == message.from && receiver.tag == message.tag) {
       rank_.scheduler().wake(*receiver.fiber, message.arrival);
