@@ -14,13 +14,13 @@ namespace {
 // One pass of the network over [0, 2^bits): each half in turn is changed by a function of the other, so every step can
 // be undone and the whole is a bijection. The halves may differ by one bit.
 std::uint64_t feistel(std::uint64_t value, int bits, std::uint64_t seed) {
-  constexpr int steps = 8;
+  constexpr int steps = 6;
   int low_bits = bits / 2;
   int high_bits = bits - low_bits;
   std::uint64_t low = value & ((std::uint64_t{1} << low_bits) - 1);
   std::uint64_t high = value >> low_bits;
   for (int step = 0; step < steps; ++step) {
-    const std::uint64_t key = Rng(seed + static_cast<std::uint64_t>(step)).next();
+    const std::uint64_t key = seed + static_cast<std::uint64_t>(step) * 0xD6E8FEB86659FD93ULL;
     low ^= Rng(key ^ high).next() & ((std::uint64_t{1} << low_bits) - 1);
     std::swap(low, high);
     std::swap(low_bits, high_bits);
