@@ -5,8 +5,9 @@
 //                            [](const auto& info) { return info.param.name; });
 //
 // `run_ranks` runs the body once per rank, all at the same time, each with the seams of its rank in one fresh attempt,
-// and returns when all have ended. Transports come unconnected. A body that returns ends its rank.
-// To be included by one source file of a test program.
+// and returns when all have ended. Transports come unconnected. A body that returns ends its rank. Where ranks are
+// fibers, gtest's scoped helpers (SCOPED_TRACE, ASSERT_NO_FATAL_FAILURE) must not span a seam call: they nest by
+// thread. To be included by one source file of a test program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,21 +50,25 @@ class TransportContract : public testing::TestWithParam<RanksSubject> {
     run(ranks, [&](int rank, Transport& transport, Store& store, Clock& clock) {
       ASSERT_EQ(transport.rank(), rank);
       ASSERT_EQ(transport.world_size(), ranks);
-      ASSERT_NO_FATAL_FAILURE(meet(transport, store, clock));
+      ASSERT_TRUE(meet(transport, store, clock));
       body(rank, transport, store, clock);
     });
   }
-  static void meet(Transport& transport, Store& store, Clock& clock) {
+  static testing::AssertionResult meet(Transport& transport, Store& store, Clock& clock) {
     const Time deadline = clock.now() + patience;
-    ASSERT_TRUE(store.set("address/" + std::to_string(transport.rank()), transport.address()));
+    if (Status set = store.set("address/" + std::to_string(transport.rank()), transport.address()); !set) {
+      return testing::AssertionFailure() << describe(set.error());
+    }
     std::vector<std::string> addresses;
     for (int peer = 0; peer < transport.world_size(); ++peer) {
       auto address = store.get("address/" + std::to_string(peer), deadline);
-      ASSERT_TRUE(address) << describe(address.error());
+      if (!address) return testing::AssertionFailure() << describe(address.error());
       addresses.push_back(*address);
     }
-    const Status connected = transport.connect(addresses, deadline);
-    ASSERT_TRUE(connected) << describe(connected.error());
+    if (Status connected = transport.connect(addresses, deadline); !connected) {
+      return testing::AssertionFailure() << describe(connected.error());
+    }
+    return testing::AssertionSuccess();
   }
   // All ranks have come here.
   static void meet_again(const std::string& where, int ranks, Store& store, Clock& clock) {
@@ -72,7 +77,7 @@ class TransportContract : public testing::TestWithParam<RanksSubject> {
     if (*count == ranks) {
       ASSERT_TRUE(store.set("all/" + where, "yes"));
     }
-    ASSERT_TRUE(store.get("all/" + where, clock.now() + patience));
+    ASSERT_TRUE(store.get("all/" + where, clock.now() + patience)) << "not all ranks came to " << where;
   }
 };
 
@@ -198,9 +203,11 @@ TEST_P(TransportContract, StoreGetWaitsForTheKey) {
       ASSERT_TRUE(clock.sleep_until(clock.now() + moment));
       ASSERT_TRUE(store.set("key", "first"));
     } else {
-      auto value = store.get("key", clock.now() + patience);
+      const Time deadline = clock.now() + patience;
+      auto value = store.get("key", deadline);
       ASSERT_TRUE(value) << describe(value.error());
       EXPECT_EQ(*value, "first");
+      EXPECT_LT(clock.now(), deadline) << "it came with the set, not with the deadline";
     }
     meet_again("end", 2, store, clock);
   });
