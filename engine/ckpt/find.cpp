@@ -217,8 +217,9 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   }
   emit(observer, ctx.parts.position,
        about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen))));
+  if (!result.manifest || !ctx.coordinator()) return result;
   const std::string_view numerics = result.manifest.text(result.manifest.head().numerics);
-  if (ctx.coordinator() && numerics != ctx.identity.numerics_key) {
+  if (numerics != ctx.identity.numerics_key) {
     const std::string text = fmt::format("checkpoint {} was computed with numerics {}, this attempt has {}",
                                          to_string(*result.chosen), numerics, ctx.identity.numerics_key);
     emit(observer, ctx.parts.position, {.kind = EventKind::note, .name = observer.intern(text)});

@@ -84,6 +84,15 @@ class Bench {
     for (int rank = 0; rank < ranks; ++rank) FD_CHECK(attempt.thrown_by(rank).empty(), "{}", attempt.thrown_by(rank));
   }
 
+  void discover() {
+    const auto files = machine_.disk().files({});
+    DirectCompute direct;
+    sim::MemoCompute compute(direct, table_);
+    Protocol protocol;
+    const Discovery found = protocol.discover(*files, compute, ExpectedRun{.identity = identity_, .job = job_});
+    FD_CHECK(found.chosen && found.chosen->step == publishes, "the newest checkpoint was not found");
+  }
+
  private:
   void run_rank(sim::Attempt& attempt, int rank, int count) {
     const sim::Seams seams = attempt.seams(rank);
@@ -141,6 +150,16 @@ void publish_and_resume(benchmark::State& state) {
   }
 }
 BENCHMARK(publish_and_resume);
+
+// One look at a disk with two validated checkpoints, as probes do it.
+void discover(benchmark::State& state) {
+  Bench bench;
+  bench.reset();
+  bench.run_attempt(1, publishes);
+  bench.run_attempt(2, 0);
+  for (auto _ : state) bench.discover();
+}
+BENCHMARK(discover);
 
 }  // namespace
 }  // namespace firedrill
