@@ -366,46 +366,5 @@ TEST(Audit, ReadsFilesThatAreTooLargeToHoldPartByPart) {
   EXPECT_EQ(contents->state, root.audit().checkpoints[0].contents->state);
 }
 
-TEST(Compare, NamesTheTensorsThatDiffer) {
-  const Root root;
-  const AuditReport report = root.audit();
-  EXPECT_TRUE(compare(report, report).equal());
-  EXPECT_THAT(in_words(compare(report, report)), HasSubstr("step 2: 2-1-1 and 2-1-1 are equal"));
-  const CheckpointContents& contents = *report.checkpoints[0].contents;
-  CheckpointContents other = contents;
-  other.tensors[1].digest = Digest{.high = 1, .low = 2};
-  other.tensors[2].shape = {7};
-  other.tensors.pop_back();
-  AuditedTensor added = contents.tensors[0];
-  added.name = "zzz";
-  other.tensors.push_back(added);
-  const auto differences = compare(contents, other);
-  ASSERT_EQ(differences.size(), 4U);
-  EXPECT_EQ(differences[0].tensor, contents.tensors[1].name);
-  EXPECT_THAT(differences[0].how, HasSubstr("digest " + contents.tensors[1].digest.hex() + " and 0000000000000001"));
-  EXPECT_THAT(differences[1].how, HasSubstr("] and "));
-  EXPECT_EQ(differences[2].tensor, contents.tensors.back().name);
-  EXPECT_EQ(differences[2].how, "only in the first");
-  EXPECT_EQ(differences[3].tensor, "zzz");
-  EXPECT_EQ(differences[3].how, "only in the second");
-}
-
-TEST(Compare, SetsStepsSideBySide) {
-  const Root root;
-  AuditReport a = root.audit();
-  AuditReport b = a;
-  b.checkpoints[0].id.step = 4;
-  EXPECT_FALSE(compare(a, b).equal());
-  EXPECT_THAT(compare(a, b).only_in_a, ElementsAre(2));
-  EXPECT_THAT(compare(a, b).only_in_b, ElementsAre(4));
-  EXPECT_THAT(in_words(compare(a, b)), HasSubstr("no step is whole in both"));
-  b = a;
-  auto changed = std::make_shared<CheckpointContents>(*a.checkpoints[0].contents);
-  changed->tensors[0].digest = {};
-  b.checkpoints[0].contents = changed;
-  EXPECT_FALSE(compare(a, b).equal());
-  EXPECT_THAT(in_words(compare(a, b)), HasSubstr("differ in 1 tensors"));
-}
-
 }  // namespace
 }  // namespace firedrill
