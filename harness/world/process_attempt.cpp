@@ -26,6 +26,7 @@ ProcessAttempt::~ProcessAttempt() {
 }
 
 Status ProcessAttempt::start(int ranks, const std::string& payload) {
+  ChannelListener& listener = *this;
   for (int number = 0; number < ranks; ++number) {
     FD_TRY(auto channel, make_channel());
     FD_TRY(RankProcess process,
@@ -33,7 +34,7 @@ Status ProcessAttempt::start(int ranks, const std::string& payload) {
                .rank = number, .attempt = attempt_, .payload = payload, .channel = std::move(channel.second)}));
     Rank rank;
     rank.process = std::move(process);
-    rank.peer = std::make_unique<ChannelPeer>(number, std::move(channel.first), *this);
+    rank.peer = std::make_unique<ChannelPeer>(number, std::move(channel.first), listener);
     ranks_.push_back(std::move(rank));
   }
   return {};
@@ -98,19 +99,18 @@ void ProcessAttempt::conclude(Rank& rank, const ProcessExit& exit) {
       text = describe(rank.outcome->error);
       event.detail = history_.tables().names.intern(to_string(rank.outcome->error.code));
     }
-  } else if (exit.signal != 0) {
+  } else if (exit.signal == SIGKILL) {
     event.a = static_cast<std::int64_t>(RankEnd::died);
-    text = rank.given_up ? "it did not end when it was told to, and was killed" : fmt::format("signal {}", exit.signal);
+    text = rank.given_up ? "it did not end when it was told to, and was killed" : "killed";
   } else {
-    event.a = static_cast<std::int64_t>(RankEnd::check_failed);
-    text = rank.peer->understood() ? fmt::format("it ended with exit code {} and without a word", exit.code)
-                                   : "what it said could not be understood";
+    event.a = static_cast<std::int64_t>(RankEnd::check_failed);  // a crash is a finding, as a failed check is
+    text = !rank.peer->understood() ? "what it said could not be understood"
+           : exit.signal != 0       ? fmt::format("it crashed with signal {}", exit.signal)
+                                    : fmt::format("it ended with exit code {} and without a word", exit.code);
   }
   event.name = history_.tables().names.intern(text);
   events_.push_back(event);
 
-  const std::string line =
-      text.empty() ? fmt::format("rank {} died", number) : fmt::format("rank {}: {}", number, text);
   switch (static_cast<RankEnd>(event.a)) {
     case RankEnd::finished: ++result_.finished; return;
     case RankEnd::failed: ++result_.failed; break;
@@ -120,7 +120,7 @@ void ProcessAttempt::conclude(Rank& rank, const ProcessExit& exit) {
   if (static_cast<RankEnd>(event.a) == RankEnd::died) {
     if (first_death_.empty()) first_death_ = fmt::format("rank {} died", number);
   } else if (first_error_.empty() || static_cast<RankEnd>(event.a) == RankEnd::check_failed) {
-    first_error_ = line;
+    first_error_ = fmt::format("rank {}: {}", number, text);
   }
   if (!first_bad_end_) first_bad_end_ = steady_clock::now();
 }

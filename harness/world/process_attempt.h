@@ -25,7 +25,7 @@ namespace firedrill {
 
 class ProcessAttempt final : private ChannelListener {
  public:
-  static constexpr std::chrono::milliseconds told_after{200};
+  static constexpr std::chrono::milliseconds told_after{500};
   static constexpr std::chrono::milliseconds killed_after{2'000};
 
   ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, int attempt)
