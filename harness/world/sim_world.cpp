@@ -79,7 +79,7 @@ class SimWorld::RankBox final : private Effects {
   void announce_end() {
     Event event{.kind = EventKind::rank_ended, .phase = position_.phase,
                 .rank = static_cast<std::int16_t>(position_.rank), .attempt = position_.attempt, .step = position_.step};
-    if (seams_.host.dead()) {
+    if (died()) {
       event.a = 2;
     } else if (!status_) {
       event.a = status_.failed_with(Code::internal) ? 3 : 1;
@@ -91,7 +91,7 @@ class SimWorld::RankBox final : private Effects {
 
   const Position& position() const { return position_; }
   const Status& status() const { return status_; }
-  bool dead() const { return seams_.host.dead(); }
+  bool died() const { return attempt_.end_of(position_.rank) == sim::RankEnd::died; }
 
  private:
   Status journal(const Firing& firing) override {
@@ -100,6 +100,7 @@ class SimWorld::RankBox final : private Effects {
           .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)]});
     return {};
   }
+  bool rank_dead() const override { return seams_.host.dead(); }
   void kill_rank() override { attempt_.kill_rank(position_.rank); }
   void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) override {
     const int node = seams_.host.node();
@@ -168,11 +169,11 @@ AttemptResult SimWorld::conclude(sim::Attempt& attempt, const Status& ran) {
   std::string first_death;
   for (int rank = 0; rank < attempt.world_size(); ++rank) {
     const RankBox& box = *ranks_[static_cast<std::size_t>(rank)];
-    if (attempt.end_of(rank) == sim::RankEnd::threw || (!box.dead() && box.status().failed_with(Code::internal))) {
+    if (attempt.end_of(rank) == sim::RankEnd::threw || (!box.died() && box.status().failed_with(Code::internal))) {
       ++result.broken;
       first_error = fmt::format("rank {}: {}", rank,
                                 box.status() ? attempt.thrown_by(rank) : describe(box.status().error()));
-    } else if (box.dead()) {
+    } else if (box.died()) {
       ++result.died;
       if (first_death.empty()) first_death = fmt::format("rank {} died", rank);
     } else if (!box.status()) {
