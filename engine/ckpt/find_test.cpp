@@ -129,6 +129,24 @@ TEST(Find, AMissingShardIsDamageAndAShardOfAnotherRankToo) {
   }
 }
 
+// One provenance: the manifest's digests hold, and yet the shard was written for another step.
+TEST(Find, AShardOfAnotherStepIsRefusedAlthoughTheManifestNamesItsDigest) {
+  const auto disk = two_checkpoints();
+  const std::string older = disk->at("shards/2-1-1/model-0");
+  const std::string newer = disk->at("shards/4-1-1/model-0");
+  std::string& manifest = disk->at("manifests/4-1-1");
+  const std::string digest = digest_of(newer).hex();
+  ASSERT_NE(manifest.find(digest), std::string::npos);
+  manifest.replace(manifest.find(digest), digest.size(), digest_of(older).hex());
+  manifest.resize(manifest.rfind("\"digest\":\""));
+  manifest += "\"digest\":\"" + digest_of(manifest).hex() + "\"}\n";
+  disk->at("shards/4-1-1/model-0") = older;
+  const Discovery found = discover_on(*disk, TestAttempt(*disk, 2));
+  EXPECT_EQ(found.chosen, id(2));
+  ASSERT_EQ(found.damaged.size(), 1U);
+  EXPECT_THAT(found.damaged[0].what, HasSubstr("in checkpoint 2-1-1"));
+}
+
 TEST(Find, ADamagedOneIsRejectedOnlyBehindAnOlderWholeOne) {
   const auto disk = two_checkpoints();
   disk->at("shards/4-1-1/model-1")[200] ^= 1;

@@ -252,6 +252,7 @@ TEST(Publish, NoNameIsUsedTwiceWhenAStepIsSavedTwice) {
   expect_ok(attempt.train({2, 2}));
   ASSERT_EQ(attempt.published.size(), 2U);
   EXPECT_EQ(to_string(attempt.published[1]), "2-1-2");
+  EXPECT_TRUE(attempt.observer.all(EventKind::save_failed).empty());
 }
 
 TEST(Publish, SuccessIsAcknowledgedByAllRanksAndOnlyBehindTheMark) {
