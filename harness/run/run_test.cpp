@@ -1,0 +1,161 @@
+#include "harness/run/run.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/model/numerics.h"
+#include "harness/mutants/mutants.h"
+#include "harness/run/hunt.h"
+#include "harness/run/random_kills.h"
+
+namespace firedrill {
+namespace {
+
+class Pins : public ::testing::Environment {
+ public:
+  void SetUp() override { pin_numerics(); }
+};
+const auto* const pins = ::testing::AddGlobalTestEnvironment(new Pins);
+
+Plan plan_of(const std::string& scenario) {
+  Loaded<Scenario> loaded = load_scenario(scenario);
+  FD_CHECK(static_cast<bool>(loaded), "{}", loaded.mistakes.empty() ? scenario : loaded.mistakes.front());
+  return make_plan(*loaded);
+}
+
+Plan quiet_nano() {
+  Plan plan = plan_of("scenarios/quickstart.yaml");
+  plan.faults.clear();
+  return plan;
+}
+
+Trial must_run(Session& session, const Plan& plan, bool with_digest = false) {
+  Result<Trial> trial = session.trial(plan, with_digest);
+  FD_CHECK(static_cast<bool>(trial), "{}", describe(trial.error()));
+  return *trial;
+}
+
+std::string complaint(const Plan& plan, const Trial& trial) {
+  std::string faults;
+  for (const FaultSpec& fault : plan.faults) faults += describe(fault) + "; ";
+  return fmt::format("seed {}: {}: {} (faults: {})", plan.seed, trial.property, trial.evidence, faults);
+}
+
+TEST(Run, TheQuickStartEndsEqualToTheGolden) {
+  Session session({});
+  const Result<RunReport> report = session.run(plan_of("scenarios/quickstart.yaml"));
+  ASSERT_TRUE(report) << describe(report.error());
+  EXPECT_EQ(report->verdict, RunVerdict::pass) << report->reason;
+  EXPECT_EQ(report->final_digest, report->golden_digest);
+  EXPECT_EQ(report->fired.size(), 3U);
+  EXPECT_EQ(report->attempts.size(), 4U);
+  for (const PropertyLine& property : report->properties) EXPECT_EQ(property.verdict, "pass") << property.name;
+}
+
+TEST(Run, NeitherHistoryNorDigestDependOnTheMemo) {
+  Session with({});
+  Session without({.memo = false});
+  const Plan plan = plan_of("scenarios/quickstart.yaml");
+  must_run(with, plan);  // fills the memo
+  EXPECT_EQ(must_run(with, plan, true).history, must_run(without, plan, true).history);
+}
+
+TEST(Run, AThousandSchedulerSeedsGiveTheSameHistoryTwiceEach) {
+  Session session({});
+  Plan plan = plan_of("scenarios/quickstart.yaml");
+  std::set<Digest> distinct;
+  for (plan.seed = 1; plan.seed <= 1000; ++plan.seed) {
+    const Trial first = must_run(session, plan, true);
+    const Trial second = must_run(session, plan, true);
+    ASSERT_EQ(first.history, second.history) << "seed " << plan.seed;
+    ASSERT_EQ(first.verdict, RunVerdict::pass) << complaint(plan, first);
+    distinct.insert(first.history);
+  }
+  EXPECT_GT(distinct.size(), 990U) << "other seeds must give other interleavings";
+}
+
+// Kills one rank at the nth seam call of a phase, for every n until the fault no longer fires. Returns how many fired.
+int kill_everywhere(Session& session, Plan plan, int rank, Phase phase, When when, FaultKind kind) {
+  for (int nth = 1;; ++nth) {
+    FaultSpec kill{.kind = kind, .at = {.attempt = 1, .rank = rank, .step = 4, .phase = phase, .nth = nth, .when = when}};
+    kill.lose_unsynced_data = kill.lose_unsynced_names = kind == FaultKind::kill_node;
+    kill.may_not_fire = true;
+    plan.faults = {kill};
+    const Trial trial = must_run(session, plan);
+    if (trial.verdict != RunVerdict::pass) ADD_FAILURE() << complaint(plan, trial);
+    if (trial.faults_fired == 0) return nth - 1;
+    if (nth > 500) ADD_FAILURE() << "the fault fires without end";
+    if (nth > 500) return nth;
+  }
+}
+
+TEST(Run, AKillAtEverySeamCallOfOnePublishIsSurvived) {
+  Session session({});
+  const Plan plan = quiet_nano();
+  int positions = 0;
+  for (const FaultKind kind : {FaultKind::kill, FaultKind::kill_node}) {
+    for (int rank = 0; rank < 4; ++rank) {
+      for (const Phase phase : {Phase::save, Phase::commit, Phase::validate, Phase::retire}) {
+        for (const When when : {When::before, When::after})
+          positions += kill_everywhere(session, plan, rank, phase, when, kind);
+      }
+    }
+  }
+  RecordProperty("positions", positions);
+  EXPECT_GT(positions, 200);
+}
+
+TEST(Run, TwoHundredSeedsOfRandomKillsAreSurvived) {
+  Session session({});
+  const Plan base = quiet_nano();
+  int fired = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Plan plan = random_kills(base, seed);
+    const Trial trial = must_run(session, plan);
+    fired += trial.faults_fired;
+    EXPECT_EQ(trial.verdict, RunVerdict::pass) << complaint(plan, trial);
+  }
+  EXPECT_GT(fired, 150) << "most drawn kills must be reached";
+}
+
+TEST(Run, EveryMutantIsCaughtOnTheQuickStart) {
+  Session session({});
+  for (const Mutant& mutant : mutants()) {
+    Plan plan = plan_of("scenarios/quickstart.yaml");
+    plan.mutant = mutant.name;
+    const Result<RunReport> report = session.run(plan);
+    ASSERT_TRUE(report) << mutant.name << ": " << describe(report.error());
+    EXPECT_EQ(report->verdict, RunVerdict::fail) << mutant.name << ": " << report->reason;
+    bool named = false;
+    for (const PropertyLine& property : report->properties)
+      named = named || (property.name == mutant.caught_by && property.verdict == "fail");
+    EXPECT_TRUE(named) << mutant.name << " is not caught by " << mutant.caught_by << ": " << report->reason;
+  }
+}
+
+TEST(Run, EveryMutantIsCaughtByRandomKills) {
+  Session session({});
+  for (const Mutant& mutant : mutants()) {
+    const Result<Hunt> found = hunt(session, quiet_nano(), mutant.name, 1, 1000);
+    ASSERT_TRUE(found) << describe(found.error());
+    EXPECT_TRUE(found->caught) << mutant.name;
+  }
+}
+
+TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {
+  Session session({});
+  Plan plan = quiet_nano();
+  FaultSpec kill{.kind = FaultKind::kill, .at = {.attempt = std::nullopt, .rank = 0, .step = 1, .phase = Phase::forward}};
+  kill.times = 0;
+  plan.faults = {kill};
+  plan.recovery.budget = 2;
+  const Result<RunReport> report = session.run(plan);
+  ASSERT_TRUE(report) << describe(report.error());
+  EXPECT_EQ(report->verdict, RunVerdict::liveness);
+  EXPECT_NE(report->reason.find("restart budget of 2"), std::string::npos) << report->reason;
+}
+
+}  // namespace
+}  // namespace firedrill
