@@ -236,6 +236,24 @@ TEST(Audit, SeesAShardOfAnotherRankOrKind) {
   EXPECT_THAT(problems(payload), HasSubstr("bytes behind its front, not -1"));
 }
 
+TEST(Audit, SeesAFrontThatIsNotWhole) {
+  Root changed;
+  changed.change_shard("model-3", [](std::string& shard) { shard[20] ^= 1; });
+  EXPECT_THAT(problems(changed), HasSubstr("model-3: the digest of its front does not hold"));
+  Root sizes;
+  sizes.change_shard("model-3", [](std::string& shard) { shard[12] ^= 1; });
+  EXPECT_THAT(problems(sizes), HasSubstr("model-3: its front is not as long as it says"));
+  Root magic;
+  magic.change_shard("model-3", [](std::string& shard) { shard[0] ^= 1; });
+  EXPECT_THAT(problems(magic), HasSubstr("model-3: it does not begin as a shard does"));
+  Root version;
+  version.change_shard("model-3", [](std::string& shard) { shard[8] = 2; });
+  EXPECT_THAT(problems(version), HasSubstr("model-3: format 2 is not known"));
+  Root run;
+  run.change_shard("model-3", [](std::string& shard) { shard[47] = '\x7f'; });
+  EXPECT_THAT(problems(run), HasSubstr("its front is cut off or its run id is too long"));
+}
+
 TEST(Audit, SeesAManifestUnderAnotherName) {
   Root root;
   root.files["manifests/3-1-1"] = root.manifest();
