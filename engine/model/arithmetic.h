@@ -1,9 +1,13 @@
 // Exponential, logarithm, sums and softmax from IEEE +, -, *, / alone, in an order that the source fixes.
 //
 // Why not libm: glibc's expf has a variant for CPUs with fused multiply-add, chosen when the program starts, and its
-// last bit is not promised to be that of the other one. What is written here gives the same bits on every CPU, and the
-// compiler can compute four at a time.
+// last bit is not promised to be that of the other one. What is written here gives the same bits on every CPU, four
+// numbers at a time.
 #pragma once
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 #include <bit>
 #include <cmath>
@@ -76,7 +80,7 @@ inline Four portable_exp(const Four& x) {
 // Correctly rounded, as IEEE 754 demands of every square root.
 inline Four square_root(const Four& x) {
 #if defined(__SSE__)
-  return __builtin_ia32_sqrtps(x);
+  return _mm_sqrt_ps(x);
 #else
   return Four{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])};
 #endif

@@ -156,13 +156,13 @@ void report(const Parts& parts, int rounds) {
 int bench(int argc, char** argv) {
   pin_numerics();
   Job job;
-  job.model = {.layers = option(argc, argv, "--layers", 4),
-               .width = option(argc, argv, "--width", 128),
-               .heads = option(argc, argv, "--heads", 4),
-               .sequence = option(argc, argv, "--sequence", 128),
+  job.model = {.layers = option(argc, argv, "--layers", 2),
+               .width = option(argc, argv, "--width", 192),
+               .heads = option(argc, argv, "--heads", 6),
+               .sequence = option(argc, argv, "--sequence", 32),
                .dropout = option(argc, argv, "--dropout-percent", 0) / 100.0};
   job.optimizer.weight_decay = 0.1;
-  const int rows = option(argc, argv, "--rows", 8);
+  const int rows = option(argc, argv, "--rows", 16);
   const int rounds = option(argc, argv, "--rounds", 20);
   const Model model(job);
   DirectCompute compute;
