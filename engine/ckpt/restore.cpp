@@ -108,6 +108,8 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
   for (std::size_t g = 0; g < state.size(); ++g) state[g].value = assembled->groups[g];
   FD_TRY_VOID(restored(ctx, found, state));
   into = std::move(state);
+  const Digest digest = digest_of_state(into);
+  describe_state(ctx.parts.observer, into, digest);
   emit(ctx.parts.observer, ctx.parts.position,
        {.kind = EventKind::restored,
         .step = id.step,
@@ -115,7 +117,7 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
         .b = id.attempt,
         .c = id.trial,
         .name = ctx.parts.observer.intern(to_string(id)),
-        .digest = digest_of_state(into)});
+        .digest = digest});
   return {};
 }
 

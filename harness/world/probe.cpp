@@ -19,8 +19,8 @@ void judge_found(ProbeResult& result, const AuditReport& report, StateTable& sta
     result.reason = join(contents.problems, "; ");
     return;
   }
-  const std::vector<NamedDigest> tensors = contents.named_digests();
-  result.state = states.describe(tensors);
+  result.state = states.find(contents.state);
+  if (result.state == no_state) result.state = states.describe(contents.named_digests());
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view) {
     result.error = describe(*discovery.trouble);
   }
   for (const AuditedCheckpoint& seen : report.checkpoints) {
-    if (seen.committed) result.seen.push_back({.id = seen.id, .validated = seen.validated, .intact = seen.intact()});
+    if (seen.stands()) result.seen.push_back({.id = seen.id, .validated = seen.validated, .intact = seen.intact()});
   }
   return tables_.probes.add(std::move(result));
 }
