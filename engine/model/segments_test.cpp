@@ -221,5 +221,20 @@ TEST_F(SegmentsWithDropout, DropsTheShareItIsAskedFor) {
   EXPECT_EQ(std::count(ones.begin(), ones.end(), static_cast<float>(1 / 0.75)) + dropped, 100'000);
 }
 
+// Eight 16-bit numbers of every Philox block decide over eight elements, in the order dropout.cpp gives.
+TEST(DropoutMask, IsDrawnFromPhilox) {
+  constexpr std::uint32_t threshold = 30'000;
+  SegmentScalars scalars{.key = 0x123456789ABCDEFULL, .counter = 0xFEDCBA9876543210ULL, .drop_threshold = threshold};
+  scalars.keep_scale_bits = std::bit_cast<std::uint32_t>(2.0F);
+  std::vector<float> mask(3 * 256 + 5, 1.0F);
+  Dropout(scalars).apply(mask, mask);
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    const std::size_t half = i % 256 / 32;
+    const auto words = philox(scalars.key, scalars.counter, i / 256 * 32 + i % 32);
+    const std::uint32_t number = half % 2 == 1 ? words[half / 2] >> 16 : words[half / 2] & 0xFFFF;
+    ASSERT_EQ(mask[i], number < threshold ? 0.0F : 2.0F) << i;
+  }
+}
+
 }  // namespace
 }  // namespace firedrill
