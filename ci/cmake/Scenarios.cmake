@@ -18,7 +18,7 @@ firedrill_scenario(rank/kill_in_step sim process)
 firedrill_scenario(rank/kill_in_save sim process)
 firedrill_scenario(rank/kill_in_commit sim process)
 firedrill_scenario(rank/kill_during_recovery sim process)
-firedrill_scenario(rank/kill_node sim process)
+firedrill_scenario(rank/kill_node sim)  # one machine has one node
 firedrill_scenario(rank/kill_node_losing_unsynced sim)  # a real machine's cache cannot be made to forget
 firedrill_scenario(storage/one_publish sim process)
 firedrill_scenario(storage/io_error_on_manifest sim process)
