@@ -108,7 +108,7 @@ std::size_t Value::bytes_total() const {
   if (!rep_) return 0;  // an empty part of a pack
   if (!is_pack()) return size();
   std::size_t total = 0;
-  for (const Value& part : parts()) total += part ? part.bytes_total() : 0;
+  for (const Value& part : parts()) total += part.bytes_total();
   return total;
 }
 
@@ -155,7 +155,7 @@ bool Value::same_as(const Value& other) const {
   if (!rep_ || !other.rep_ || dtype() != other.dtype() || shape() != other.shape()) return false;
   if (is_pack()) {
     return std::equal(parts().begin(), parts().end(), other.parts().begin(), other.parts().end(),
-                      [](const Value& a, const Value& b) { return (!a && !b) || a.same_as(b); });
+                      [](const Value& a, const Value& b) { return a.same_as(b); });
   }
   return size() == other.size() && (size() == 0 || std::memcmp(bytes().data(), other.bytes().data(), size()) == 0);
 }
