@@ -50,6 +50,7 @@ class TestObserver final : public Observer {
   void describe_state(const Digest&, std::span<const NamedDigest>) override {}
 
   std::vector<Event> all(EventKind kind) const {
+    const std::lock_guard lock(mutex_);
     std::vector<Event> found;
     for (const Event& event : events_) {
       if (event.kind == kind) found.push_back(event);
@@ -59,7 +60,7 @@ class TestObserver final : public Observer {
   std::string text(NameId id) const { return id == 0 ? "" : names_[id - 1]; }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Event> events_;
   std::deque<std::string> names_;
 };
