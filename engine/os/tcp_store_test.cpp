@@ -1,7 +1,11 @@
 #include "engine/os/tcp_store.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
 
+#include <array>
 #include <thread>
 
 namespace firedrill {
@@ -85,6 +89,23 @@ TEST_F(TcpStoreTest, AServerThatIsGoneIsUnavailable) {
   const auto store = client();
   server_.reset();
   EXPECT_TRUE(store->get("a", epoch_.elapsed() + seconds(5)).failed_with(Code::unavailable));
+}
+
+// A regression: with a name server that does not answer, each connection of the store took 5 s.
+TEST_F(TcpStoreTest, NoPeerIsLookedUpByName) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::array<char, NI_MAXHOST> host{};
+  ASSERT_EQ(::getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof(address), host.data(), host.size(),
+                          nullptr, 0, 0),
+            0);
+  EXPECT_STREQ(host.data(), "127.0.0.1");
+  // The library that the store is in finds the same function.
+  EXPECT_EQ(::dlsym(RTLD_DEFAULT, "getnameinfo"), reinterpret_cast<void*>(&::getnameinfo));
+  Dl_info where{};
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "getnameinfo"), &where), 0);
+  EXPECT_EQ(std::string(where.dli_fname).find("libc.so"), std::string::npos) << where.dli_fname;
 }
 
 TEST_F(TcpStoreTest, AForwardingStoreDoesTheSame) {
