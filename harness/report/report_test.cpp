@@ -192,6 +192,8 @@ TEST(Report, TextOfAPassTellsTheAttemptsAndAsksForNothing) {
 
 TEST(Report, TextNamesAFaultThatDidNotFire) {
   RunReport run = a_pass();
+  run.fired.push_back(run.fired.front());
+  EXPECT_THAT(to_text(run), HasSubstr("(fired in attempt 1, 2 times)"));
   run.fired.clear();
   EXPECT_THAT(to_text(run), HasSubstr("DID NOT FIRE"));
   run.planned[0].may_not_fire = true;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "harness/report/report.h"
 
@@ -35,11 +36,14 @@ std::string digests(const RunReport& run) {
 std::string faults(const RunReport& run) {
   std::string text = fmt::format("  faults         {} planned, {} fired\n", run.planned.size(), run.fired.size());
   for (const PlannedFault& planned : run.planned) {
-    const auto is_it = [&planned](const FiredFault& fired) { return fired.fault == planned.fault; };
-    std::string where;
+    std::map<int, int> times;  // by attempt
     for (const FiredFault& fired : run.fired) {
-      if (!is_it(fired)) continue;
-      where += fmt::format("{}attempt {}", where.empty() ? "fired in " : ", ", fired.attempt);
+      if (fired.fault == planned.fault) ++times[fired.attempt];
+    }
+    std::string where;
+    for (const auto& [attempt, count] : times) {
+      where += fmt::format("{}attempt {}{}", where.empty() ? "fired in " : "; ", attempt,
+                           count > 1 ? fmt::format(", {} times", count) : "");
     }
     if (where.empty()) where = planned.may_not_fire ? "did not fire, and need not" : "DID NOT FIRE";
     text += fmt::format("    {}  ({})\n", planned.fault, where);
