@@ -121,7 +121,15 @@ class Value {
   std::size_t bytes_total() const;
 
   // XXH3-128 of the bytes alone; of a pack, of the keys of its parts.
-  Digest digest() const { return rep_->digest_known.load(std::memory_order_acquire) ? rep_->digest : compute_digest(); }
+  // Debug builds hash again whenever it is asked for, and compare.
+  Digest digest() const {
+    if (!rep_->digest_known.load(std::memory_order_acquire)) return compute_digest();
+#ifndef NDEBUG
+    FD_CHECK(rep_->digest == digest_recomputed(), "a {} of {} elements was changed behind its digest",
+             to_string(dtype()), rep_->shape.count());
+#endif
+    return rep_->digest;
+  }
   bool digest_known() const { return rep_->digest_known.load(std::memory_order_acquire); }
   // Hashes the bytes now, whatever is known. For checks.
   Digest digest_recomputed() const;

@@ -1,4 +1,5 @@
-// LoneRank: one rank with all lanes of a job, hosted in the sim world without a memo. For tests and benchmarks of the trainer.
+// LoneRank: one rank with all lanes of a job, hosted in the sim world without a memo. For tests and benchmarks of the
+// trainer.
 #pragma once
 
 #include <functional>
@@ -31,9 +32,15 @@ class LoneRank {
     attempt.start(0, [&] {
       sim::Seams seams = attempt.seams(0);
       TransportCollectives collectives(seams.transport, compute_, position_, observer_);
-      Parts parts{.files = seams.files, .transport = seams.transport, .collectives = collectives,
-                  .store = seams.store, .compute = compute_, .clock = seams.clock, .host = seams.host,
-                  .observer = observer_, .position = position_};
+      Parts parts{.files = seams.files,
+                  .transport = seams.transport,
+                  .collectives = collectives,
+                  .store = seams.store,
+                  .compute = compute_,
+                  .clock = seams.clock,
+                  .host = seams.host,
+                  .observer = observer_,
+                  .position = position_};
       Result<TrainingState> state =
           initial_state(compute_, job_, model_, sampler_.start(), dp_lanes_of(job_, layout_, 0));
       FD_CHECK(state.ok(), "{}", describe(state.error()));

@@ -26,8 +26,12 @@ class Attempt {
         parts_(parts),
         groups_(groups_of(context.job, context.layout, parts.position.rank)),
         lanes_(dp_lanes_of(context.job, context.layout, parts.position.rank)),
-        checkpoints_{.parts = parts, .job = context.job, .world = groups_.world, .identity = context.identity,
-                     .attempt = context.attempt, .floor = context.floor} {}
+        checkpoints_{.parts = parts,
+                     .job = context.job,
+                     .world = groups_.world,
+                     .identity = context.identity,
+                     .attempt = context.attempt,
+                     .floor = context.floor} {}
 
   Status run();
 

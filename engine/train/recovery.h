@@ -17,11 +17,11 @@ struct AttemptContext {
   const Layout& layout;
   const Model& model;
   const Sampler& sampler;
-  const Value& text;              // the training part of the corpus
+  const Value& text;  // the training part of the corpus
   const RunIdentity& identity;
-  Protocol& protocol;             // how checkpoints are published and found; this rank's own object
+  Protocol& protocol;  // how checkpoints are published and found; this rank's own object
   int attempt = 1;
-  std::int64_t floor = -1;   // highest acknowledged step; -1: none
+  std::int64_t floor = -1;  // highest acknowledged step; -1: none
 };
 
 // Returns when the rank has completed the job's last step and its last publish, or with the error that ended it.

@@ -23,40 +23,53 @@ struct CounterWords {
   std::int64_t sampler_epoch_seed;
   std::int64_t scaler_scale;  // bits of the float
   std::int64_t scaler_growth_tracker;
-  std::int64_t group_lr;      // bits of the double: the rate of the next step, from the job's schedule
+  std::int64_t group_lr;  // bits of the double: the rate of the next step, from the job's schedule
   std::int64_t group_weight_decay;
   std::int64_t group_beta1;
   std::int64_t group_beta2;
 };
-constexpr std::array<std::string_view, 13> counter_names = {
-    "progress.step",      "optimizer.step",        "schedule.step",           "window.micro_batches",
-    "sampler.epoch",      "sampler.cursor",        "sampler.epoch_seed",      "scaler.scale",
-    "scaler.growth_tracker", "optimizer.group.lr", "optimizer.group.weight_decay", "optimizer.group.beta1",
-    "optimizer.group.beta2"};
+constexpr std::array<std::string_view, 13> counter_names = {"progress.step",
+                                                            "optimizer.step",
+                                                            "schedule.step",
+                                                            "window.micro_batches",
+                                                            "sampler.epoch",
+                                                            "sampler.cursor",
+                                                            "sampler.epoch_seed",
+                                                            "scaler.scale",
+                                                            "scaler.growth_tracker",
+                                                            "optimizer.group.lr",
+                                                            "optimizer.group.weight_decay",
+                                                            "optimizer.group.beta1",
+                                                            "optimizer.group.beta2"};
 static_assert(sizeof(CounterWords) == counter_names.size() * sizeof(std::int64_t));
 
 CounterWords words_of(const Job& job, const TrainingState& state) {
   const OptimizerSpec& optimizer = job.optimizer;
-  const double lr = learning_rate(optimizer, job.steps, std::min<std::int64_t>(state.counters.schedule_step + 1, job.steps));
-  return CounterWords{
-      .step = state.counters.step,
-      .optimizer_steps = state.counters.optimizer_steps,
-      .schedule_step = state.counters.schedule_step,
-      .micro_batches = state.counters.micro_batches,
-      .sampler_epoch = state.sampler.epoch,
-      .sampler_cursor = state.sampler.cursor,
-      .sampler_epoch_seed = static_cast<std::int64_t>(state.sampler.epoch_seed),
-      .scaler_scale = std::bit_cast<std::int32_t>(state.scaler.scale),
-      .scaler_growth_tracker = state.scaler.growth_tracker,
-      .group_lr = std::bit_cast<std::int64_t>(lr),
-      .group_weight_decay = std::bit_cast<std::int64_t>(optimizer.weight_decay),
-      .group_beta1 = std::bit_cast<std::int64_t>(optimizer.beta1),
-      .group_beta2 = std::bit_cast<std::int64_t>(optimizer.beta2)};
+  const double lr =
+      learning_rate(optimizer, job.steps, std::min<std::int64_t>(state.counters.schedule_step + 1, job.steps));
+  return CounterWords{.step = state.counters.step,
+                      .optimizer_steps = state.counters.optimizer_steps,
+                      .schedule_step = state.counters.schedule_step,
+                      .micro_batches = state.counters.micro_batches,
+                      .sampler_epoch = state.sampler.epoch,
+                      .sampler_cursor = state.sampler.cursor,
+                      .sampler_epoch_seed = static_cast<std::int64_t>(state.sampler.epoch_seed),
+                      .scaler_scale = std::bit_cast<std::int32_t>(state.scaler.scale),
+                      .scaler_growth_tracker = state.scaler.growth_tracker,
+                      .group_lr = std::bit_cast<std::int64_t>(lr),
+                      .group_weight_decay = std::bit_cast<std::int64_t>(optimizer.weight_decay),
+                      .group_beta1 = std::bit_cast<std::int64_t>(optimizer.beta1),
+                      .group_beta2 = std::bit_cast<std::int64_t>(optimizer.beta2)};
 }
 
 StateGroup segment_group(const Segment& segment, ShardKind shard, std::string_view prefix, Value value) {
-  StateGroup group{.name = fmt::format("{}{}", prefix, segment.name), .shard = shard, .dtype = DType::f32,
-                   .count = segment.count, .replicated = true, .tensors = {}, .value = std::move(value)};
+  StateGroup group{.name = fmt::format("{}{}", prefix, segment.name),
+                   .shard = shard,
+                   .dtype = DType::f32,
+                   .count = segment.count,
+                   .replicated = true,
+                   .tensors = {},
+                   .value = std::move(value)};
   for (const TensorSpec& tensor : segment.tensors)
     group.tensors.push_back(
         {.name = fmt::format("{}{}", prefix, tensor.name), .shape = tensor.shape, .offset = tensor.offset});
@@ -64,8 +77,13 @@ StateGroup segment_group(const Segment& segment, ShardKind shard, std::string_vi
 }
 
 StateGroup counter_group() {
-  StateGroup group{.name = "extra/counters", .shard = ShardKind::extra, .dtype = DType::i64,
-                   .count = counter_names.size(), .replicated = true, .tensors = {}, .value = {}};
+  StateGroup group{.name = "extra/counters",
+                   .shard = ShardKind::extra,
+                   .dtype = DType::i64,
+                   .count = counter_names.size(),
+                   .replicated = true,
+                   .tensors = {},
+                   .value = {}};
   for (std::size_t i = 0; i < counter_names.size(); ++i)
     group.tensors.push_back(
         {.name = std::string(counter_names[i]), .shape = Shape{1}, .offset = static_cast<std::int64_t>(i)});
@@ -73,8 +91,13 @@ StateGroup counter_group() {
 }
 
 StateGroup random_group(const LaneRange& lanes) {
-  StateGroup group{.name = "extra/random", .shard = ShardKind::extra, .dtype = DType::i64,
-                   .count = 2 * lanes.count(), .replicated = false, .tensors = {}, .value = {}};
+  StateGroup group{.name = "extra/random",
+                   .shard = ShardKind::extra,
+                   .dtype = DType::i64,
+                   .count = 2 * lanes.count(),
+                   .replicated = false,
+                   .tensors = {},
+                   .value = {}};
   for (int lane = lanes.begin; lane < lanes.end; ++lane)
     group.tensors.push_back(
         {.name = fmt::format("random.lane.{}", lane), .shape = Shape{2}, .offset = 2 * (lane - lanes.begin)});
@@ -147,13 +170,16 @@ Result<TrainingState> state_from(const Job& job, const Model& model, const State
   FD_CHECK(view.size() == 3 * segments + 2, "a restored list of {} groups", view.size());
   TrainingState state;
   for (std::size_t i = 0; i < segments; ++i) {
-    state.segments.push_back({.parameters = view[i].value, .exp_avg = view[segments + i].value,
-                              .exp_avg_sq = view[2 * segments + i].value});
+    state.segments.push_back(
+        {.parameters = view[i].value, .exp_avg = view[segments + i].value, .exp_avg_sq = view[2 * segments + i].value});
   }
   const auto words = scalars_as<CounterWords>(view[3 * segments].value.bytes());
-  state.counters = {.step = words.step, .optimizer_steps = words.optimizer_steps,
-                    .schedule_step = words.schedule_step, .micro_batches = words.micro_batches};
-  state.sampler = {.epoch = words.sampler_epoch, .cursor = words.sampler_cursor,
+  state.counters = {.step = words.step,
+                    .optimizer_steps = words.optimizer_steps,
+                    .schedule_step = words.schedule_step,
+                    .micro_batches = words.micro_batches};
+  state.sampler = {.epoch = words.sampler_epoch,
+                   .cursor = words.sampler_cursor,
                    .epoch_seed = static_cast<std::uint64_t>(words.sampler_epoch_seed)};
   state.scaler = {.scale = std::bit_cast<float>(static_cast<std::int32_t>(words.scaler_scale)),
                   .growth_tracker = words.scaler_growth_tracker};

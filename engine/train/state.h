@@ -32,7 +32,7 @@ struct TrainingState {
   Counters counters;
   SamplerState sampler;
   ScalerState scaler;
-  std::vector<LaneState> lanes;          // of the dp lanes this rank owns, ascending
+  std::vector<LaneState> lanes;  // of the dp lanes this rank owns, ascending
 };
 
 // A state before the first step. Runs the initialisation kernels.

@@ -65,8 +65,8 @@ Result<Trainer::MicroBatch> Trainer::draw(int lane, int micro) {
     emit(parts_.observer, parts_.position,
          {.kind = EventKind::sample, .a = state_.sampler.epoch, .b = sample, .c = lane});
   }
-  FD_TRY(const Value drawn, run_kernel(parts_.compute, gather_kernel, GatherScalars{.sequence = job_.model.sequence},
-                                       {text_, samples}));
+  FD_TRY(const Value drawn,
+         run_kernel(parts_.compute, gather_kernel, GatherScalars{.sequence = job_.model.sequence}, {text_, samples}));
   return MicroBatch{.tokens = drawn[0], .mask = drawn[1]};
 }
 
@@ -95,8 +95,8 @@ Status Trainer::accumulate(const MicroBatch& batch, const RandomCounter& random,
     FD_TRY(sums.loss, add(std::move(sums.loss), std::move(loss)));
   }
   const PhaseScope scope(parts_.position, Phase::backward);
-  FD_TRY(SegmentGradients gradients, model_.loss_backward(parts_.compute, state_.segments[head].parameters,
-                                                          inputs[head], targets, factor));
+  FD_TRY(SegmentGradients gradients,
+         model_.loss_backward(parts_.compute, state_.segments[head].parameters, inputs[head], targets, factor));
   FD_TRY(sums.segments[head], add(std::move(sums.segments[head]), std::move(gradients.parameters)));
   for (std::size_t i = head; i-- > 0;) {
     FD_TRY(SegmentGradients earlier, model_.backward(parts_.compute, i, state_.segments[i].parameters, inputs[i],
@@ -149,8 +149,11 @@ Status Trainer::update(const GradientDecision& decision, Value sums, TrainingSta
 Digest Trainer::announce(const StepReport& report) {
   const Digest digest = digest_of_state(view());
   emit(parts_.observer, parts_.position,
-       {.kind = EventKind::step_done, .step = state_.counters.step, .a = report.skipped ? 1 : 0,
-        .b = std::bit_cast<std::int32_t>(report.loss), .digest = digest});
+       {.kind = EventKind::step_done,
+        .step = state_.counters.step,
+        .a = report.skipped ? 1 : 0,
+        .b = std::bit_cast<std::int32_t>(report.loss),
+        .digest = digest});
   describe_state(parts_.observer, view(), digest);
   return digest;
 }

@@ -1,5 +1,5 @@
-// Trainer: one training step of one rank. It computes the lane micro-batches of the lanes it owns, agrees with its peers on
-// the gradients, and updates. Everything is per lane and by fixed trees, so that no layout changes a bit.
+// Trainer: one training step of one rank. It computes the lane micro-batches of the lanes it owns, agrees with its
+// peers on the gradients, and updates. Everything is per lane and by fixed trees, so that no layout changes a bit.
 //
 // Nothing of a step is kept unless every part of it succeeded on this rank: after an error the trainer is at its end.
 #pragma once
@@ -16,9 +16,9 @@
 namespace firedrill {
 
 struct StepReport {
-  float loss = 0;         // mean over the present tokens of the global batch, nats
-  double norm = 0;        // of the gradients, before clipping
-  bool skipped = false;   // gradients overflowed on some rank: every rank skipped the update
+  float loss = 0;        // mean over the present tokens of the global batch, nats
+  double norm = 0;       // of the gradients, before clipping
+  bool skipped = false;  // gradients overflowed on some rank: every rank skipped the update
 };
 
 class Trainer {
@@ -43,8 +43,8 @@ class Trainer {
     Value mask;
   };
   struct LaneGradients {
-    Value loss;                     // sum of token losses over the lane's micro-batches
-    std::vector<Value> segments;    // accumulated, by segment
+    Value loss;                   // sum of token losses over the lane's micro-batches
+    std::vector<Value> segments;  // accumulated, by segment
   };
 
   Result<MicroBatch> draw(int lane, int micro);

@@ -35,21 +35,23 @@ std::optional<GoldenDifference> difference(const Golden& recorded, const Golden&
     if (a.state == b.state) continue;
     for (std::size_t i = 0; i < recorded.tensors.size() && i < computed.tensors.size(); ++i) {
       if (recorded.tensors[i] != computed.tensors[i]) {
-        return GoldenDifference{.step = number, .tensor = recorded.tensors[i],
+        return GoldenDifference{.step = number,
+                                .tensor = recorded.tensors[i],
                                 .how = fmt::format("the computed state has {} in its place", computed.tensors[i])};
       }
       if (a.tensors[i] != b.tensors[i]) {
-        return GoldenDifference{
-            .step = number, .tensor = recorded.tensors[i],
-            .how = fmt::format("recorded {}, computed {}", a.tensors[i].hex(), b.tensors[i].hex())};
+        return GoldenDifference{.step = number,
+                                .tensor = recorded.tensors[i],
+                                .how = fmt::format("recorded {}, computed {}", a.tensors[i].hex(), b.tensors[i].hex())};
       }
     }
     return GoldenDifference{.step = number, .tensor = "", .how = "another number of tensors"};
   }
   if (recorded.steps.size() != computed.steps.size()) {
-    return GoldenDifference{.step = static_cast<std::int64_t>(steps) + 1, .tensor = "",
-                            .how = fmt::format("recorded {} steps, computed {}", recorded.steps.size(),
-                                               computed.steps.size())};
+    return GoldenDifference{
+        .step = static_cast<std::int64_t>(steps) + 1,
+        .tensor = "",
+        .how = fmt::format("recorded {} steps, computed {}", recorded.steps.size(), computed.steps.size())};
   }
   return std::nullopt;
 }
@@ -74,8 +76,8 @@ void append_golden(const Golden& golden, History& history) {
     }
     history.append({.kind = EventKind::golden, .step = number, .name = key, .digest = step.state});
     for (const GoldenSample& sample : step.samples)
-      history.append({.kind = EventKind::golden_sample, .step = number, .a = sample.epoch, .b = sample.sample,
-                      .c = sample.lane});
+      history.append(
+          {.kind = EventKind::golden_sample, .step = number, .a = sample.epoch, .b = sample.sample, .c = sample.lane});
   }
 }
 
@@ -125,8 +127,9 @@ Result<Golden> golden_from(const History& history, const Job& job, const GoldenK
     GoldenStep at;
     split_map(tensors_at(history, step, 1), names, at.tensors);
     if (names.empty() || (step > 1 && names != golden.tensors)) {
-      return Error{.code = Code::internal,
-                   .message = fmt::format("the undisturbed run of {} has {} tensors at step {}", job.name, names.size(), step)};
+      return Error{
+          .code = Code::internal,
+          .message = fmt::format("the undisturbed run of {} has {} tensors at step {}", job.name, names.size(), step)};
     }
     golden.tensors = std::move(names);
     at.state = digest_of_tensors(golden.tensors, at.tensors);

@@ -1,8 +1,8 @@
 // Golden: the state digests of a job run without faults, per step and per tensor, and the samples of each step. Because
 // every layout gives the same bits, one golden judges them all.
 //
-// It is keyed by job, corpus and numerics. A golden of another key is never compared: it is recorded anew, and the report
-// says so. On disk: one JSON file per job and key (schema firedrill.golden/1), see golden/README.md.
+// It is keyed by job, corpus and numerics. A golden of another key is never compared: it is recorded anew, and the
+// report says so. On disk: one JSON file per job and key (schema firedrill.golden/1), see golden/README.md.
 //
 // Errors: not_found, corrupted (a golden file that is not one), invalid_input, and what the recording run says.
 #pragma once

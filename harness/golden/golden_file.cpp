@@ -73,7 +73,8 @@ Status write_golden(const Golden& golden, const std::filesystem::path& file) {
   out << value.dump(1) << '\n';
   out.close();
   if (!out) {
-    return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file.string()),
+    return Error{.code = Code::io_error,
+                 .message = fmt::format("cannot write {}", file.string()),
                  .hint = "check that the directory exists, can be written and has space"};
   }
   return {};

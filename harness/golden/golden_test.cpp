@@ -1,5 +1,6 @@
 #include "harness/golden/golden.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,11 +10,13 @@ namespace firedrill {
 namespace {
 
 Golden small_golden() {
-  Golden golden{.job = "nano", .key = {.job = digest_of("job"), .corpus = digest_of("corpus"), .numerics = "probe"},
-                .tensors = {"a", "b"}, .steps = {}};
+  Golden golden{.job = "nano",
+                .key = {.job = digest_of("job"), .corpus = digest_of("corpus"), .numerics = "probe"},
+                .tensors = {"a", "b"},
+                .steps = {}};
   for (int step = 1; step <= 3; ++step) {
     GoldenStep at;
-    at.tensors = {digest_of(std::to_string(step)), digest_of("b" + std::to_string(step))};
+    at.tensors = {digest_of(fmt::format("{}", step)), digest_of(fmt::format("b{}", step))};
     at.state = digest_of_tensors(golden.tensors, at.tensors);
     at.samples = {{.epoch = 0, .sample = step, .lane = 1}};
     golden.steps.push_back(at);
@@ -25,7 +28,7 @@ class GoldenFile : public ::testing::Test {
  protected:
   void SetUp() override {
     directory_ = std::filesystem::path(::testing::TempDir()) /
-                 (std::string("golden-") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+                 fmt::format("golden-{}", ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(directory_);
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }

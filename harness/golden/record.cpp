@@ -7,7 +7,8 @@
 
 namespace firedrill {
 
-Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& corpus, const std::string& numerics_key) {
+Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& corpus,
+                             const std::string& numerics_key) {
   // One rank, so that no exchange has a part in it, and one checkpoint at the end, since saving changes nothing.
   Plan plan;
   plan.scenario = job.name;
@@ -18,8 +19,10 @@ Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& c
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);
   FD_TRY(const Sampler sampler, Sampler::make(job, split.training.count()));
   const RunIdentity identity = make_run_identity(job, plan.layout, plan.run_id, corpus.digest, numerics_key);
-  const Subject subject{.plan = plan, .model = model, .sampler = sampler, .text = split.training,
-                        .identity = identity, .protocol = [] { return std::make_unique<Protocol>(); }};
+  const Subject subject{
+      .plan = plan, .model = model, .sampler = sampler, .text = split.training, .identity = identity, .protocol = [] {
+        return std::make_unique<Protocol>();
+      }};
   Tables tables;
   History history(tables);
   Prober prober(std::make_unique<Protocol>(), job, identity, tables);

@@ -1,5 +1,6 @@
-// Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each overrides
-// one step of the checkpoint protocol. Known failures of real systems, by their numbers in the list of failures in README.md.
+// Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each
+// overrides one step of the checkpoint protocol. Known failures of real systems, by their numbers in the list of
+// failures in README.md.
 #pragma once
 
 #include <memory>

@@ -10,11 +10,11 @@ namespace firedrill {
 
 struct Hunt {
   bool caught = false;
-  std::string property;        // that failed first; "liveness" if the job never ended
-  std::string evidence;        // of the plan that caught it
-  std::int64_t trials = 0;     // up to and including the one that caught it
+  std::string property;     // that failed first; "liveness" if the job never ended
+  std::string evidence;     // of the plan that caught it
+  std::int64_t trials = 0;  // up to and including the one that caught it
   double seconds = 0.0;
-  Plan plan;                   // that caught it
+  Plan plan;  // that caught it
 };
 
 // `base` gives job and layout. Tries seeds seed, seed + 1, ... up to `trials_max`. Errors: as Session::trial.

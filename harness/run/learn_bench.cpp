@@ -1,5 +1,5 @@
-// Shows that the engine really learns: trains a job on its corpus and prints the loss on the held-out text, in nats per byte,
-// before and while it trains.
+// Shows that the engine really learns: trains a job on its corpus and prints the loss on the held-out text, in nats per
+// byte, before and while it trains.
 //
 //   learn_bench [JOB.yaml]      default: scenarios/jobs/small.yaml
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "engine/data/corpus.h"
 #include "engine/model/numerics.h"
 #include "engine/train/lone_rank.h"
 #include "harness/scenario/scenario.h"
@@ -30,8 +31,8 @@ double loss_on(const Value& text, const Job& job, const Model& model, const Trai
     Value x = tokens;
     for (std::size_t i = 0; i < model.head(); ++i)
       x = get(model.forward(compute, i, state.segments[i].parameters, x, std::nullopt));
-    const Value loss = get(model.loss(compute, state.segments[model.head()].parameters, x,
-                                      {.tokens = tokens, .row_mask = {}}));
+    const Value loss =
+        get(model.loss(compute, state.segments[model.head()].parameters, x, {.tokens = tokens, .row_mask = {}}));
     sum += static_cast<double>(loss.as<float>()[0]);
   }
   return sum / static_cast<double>(samples * sequence);

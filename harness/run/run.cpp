@@ -34,6 +34,10 @@ struct Bench {
   std::unique_ptr<Prober> prober;
 };
 
+// Of the runs in the sim world, one in so many checks what the others rely on.
+constexpr std::uint64_t digest_check_every = 1'000;
+constexpr std::uint64_t without_memo_every = 10'000;
+
 RunVerdict verdict_of(const RunOutcome& outcome, const std::vector<Judged>& judged) {
   if (outcome.check_failed) return RunVerdict::fail;
   const Outcome properties = overall(judged);
@@ -80,6 +84,7 @@ struct Session::Impl {
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
   std::map<std::string, Bench> benches;                       // by the above, layout and mutant
   std::map<Numerics, std::string> numerics_keys;
+  std::uint64_t sim_runs = 0;
 };
 
 const std::string& Session::Impl::numerics(Numerics numerics) {
@@ -95,8 +100,10 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
     FD_TRY(Corpus corpus, load_corpus(job.data.corpus));
     CorpusSplit split = split_corpus(corpus, job.data.held_out);
     FD_TRY(Sampler sampler, Sampler::make(job, split.training.count()));
-    slot = std::make_unique<Prepared>(Prepared{.job = job, .corpus = std::move(corpus),
-                                               .text = std::move(split.training), .model = Model(job),
+    slot = std::make_unique<Prepared>(Prepared{.job = job,
+                                               .corpus = std::move(corpus),
+                                               .text = std::move(split.training),
+                                               .model = Model(job),
                                                .sampler = std::move(sampler)});
   }
   return slot.get();
@@ -104,8 +111,8 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
 
 Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
   if (job.golden) return &*job.golden;
-  const GoldenKey key{.job = digest_of_job(job.job), .corpus = job.corpus.digest,
-                      .numerics = numerics(job.job.numerics)};
+  const GoldenKey key{
+      .job = digest_of_job(job.job), .corpus = job.corpus.digest, .numerics = numerics(job.job.numerics)};
   if (!options.golden_directory.empty()) {
     const auto file = options.golden_directory / golden_file_name(job.job.name, key);
     Result<Golden> recorded = read_golden(file);
@@ -128,7 +135,8 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   auto [slot, fresh] = benches.try_emplace(key);
   Bench& bench = slot->second;
   if (fresh) {
-    bench.identity = make_run_identity(job.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
+    bench.identity =
+        make_run_identity(job.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
     bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), job.job, bench.identity, tables);
   }
   return bench;
@@ -136,11 +144,18 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
 
 Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory) {
   Bench& bench = bench_of(plan, job);
-  const Subject subject{.plan = plan, .model = job.model, .sampler = job.sampler, .text = job.text,
-                        .identity = bench.identity, .protocol = [&plan] { return make_protocol(plan.mutant); }};
+  const Subject subject{.plan = plan,
+                        .model = job.model,
+                        .sampler = job.sampler,
+                        .text = job.text,
+                        .identity = bench.identity,
+                        .protocol = [&plan] { return make_protocol(plan.mutant); }};
   history.reset();
   if (plan.world == WorldKind::sim) {
-    SimWorld world(resources, subject, *bench.prober, history, {.memo = options.memo});
+    ++sim_runs;
+    SimWorld world(resources, subject, *bench.prober, history,
+                   {.memo = options.memo && sim_runs % without_memo_every != 0,
+                    .digest_check = sim_runs % digest_check_every == 0});
     return supervise(plan, world, world.observer(), history);
   }
   FD_TRY(const std::unique_ptr<ProcessWorld> world,
@@ -189,10 +204,11 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   Plan plan = given;
   FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
   if (plan.corpus_digest && *plan.corpus_digest != prepared->corpus.digest) {
-    return Error{.code = Code::mismatch,
-                 .message = fmt::format("the corpus {} has changed since the plan was made: its digest is {}, the plan's {}",
-                                        plan.job.data.corpus, prepared->corpus.digest.hex(), plan.corpus_digest->hex()),
-                 .hint = "give the text of then (--set job.data.corpus=PATH), or run the scenario again"};
+    return Error{
+        .code = Code::mismatch,
+        .message = fmt::format("the corpus {} has changed since the plan was made: its digest is {}, the plan's {}",
+                               plan.job.data.corpus, prepared->corpus.digest.hex(), plan.corpus_digest->hex()),
+        .hint = "give the text of then (--set job.data.corpus=PATH), or run the scenario again"};
   }
   plan.corpus_digest = prepared->corpus.digest;
   if (options.directory) FD_TRY_VOID(write_plan(plan, *options.directory / "plan.json"));
@@ -201,8 +217,7 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or("")));
   History& history = impl_->history;
   append_golden(*golden, history);
-  if (options.directory)
-    FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
+  if (options.directory) FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
 
   const Case run(history, plan);
   const std::vector<Judged> judged = judge_all(run);
@@ -235,8 +250,8 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
 }
 
 std::string reproduce_line(const Plan& plan) {
-  std::string line = fmt::format("firedrill run {} --world {} --seed {}", plan.scenario_path, to_string(plan.world),
-                                 plan.seed);
+  std::string line =
+      fmt::format("firedrill run {} --world {} --seed {}", plan.scenario_path, to_string(plan.world), plan.seed);
   if (!plan.mutant.empty()) line += fmt::format(" --mutant {}", plan.mutant);
   for (const std::string& setting : plan.settings) line += fmt::format(" --set '{}'", setting);
   return line;

@@ -1,5 +1,5 @@
-// Run: one plan to one verdict. A Session keeps what many runs share (goldens, corpora, models, memo, probe answers), so
-// that a trial that repeats what an earlier one computed costs look-ups.
+// Run: one plan to one verdict. A Session keeps what many runs share (goldens, corpora, models, memo, probe answers),
+// so that a trial that repeats what an earlier one computed costs look-ups.
 //
 // Threads: a Session belongs to one thread. Errors: bad input (a corpus that is not there) and what the worlds say.
 #pragma once
@@ -27,8 +27,8 @@ struct SessionOptions {
 };
 
 struct RunOptions {
-  // Where plan.json, history.jsonl, report.json and, in the process world, the checkpoints go. Made by the caller, empty.
-  // Without it nothing is kept.
+  // Where plan.json, history.jsonl, report.json and, in the process world, the checkpoints go. Made by the caller,
+  // empty. Without it nothing is kept.
   std::optional<std::filesystem::path> directory = {};
 };
 

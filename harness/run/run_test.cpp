@@ -79,7 +79,8 @@ TEST(Run, AThousandSchedulerSeedsGiveTheSameHistoryTwiceEach) {
 // Kills one rank at the nth seam call of a phase, for every n until the fault no longer fires. Returns how many fired.
 int kill_everywhere(Session& session, Plan plan, int rank, Phase phase, When when, FaultKind kind) {
   for (int nth = 1;; ++nth) {
-    FaultSpec kill{.kind = kind, .at = {.attempt = 1, .rank = rank, .step = 4, .phase = phase, .nth = nth, .when = when}};
+    FaultSpec kill{.kind = kind,
+                   .at = {.attempt = 1, .rank = rank, .step = 4, .phase = phase, .nth = nth, .when = when}};
     kill.lose_unsynced_data = kill.lose_unsynced_names = kind == FaultKind::kill_node;
     kill.may_not_fire = true;
     plan.faults = {kill};
@@ -147,7 +148,8 @@ TEST(Run, EveryMutantIsCaughtByRandomKills) {
 TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {
   Session session({});
   Plan plan = quiet_nano();
-  FaultSpec kill{.kind = FaultKind::kill, .at = {.attempt = std::nullopt, .rank = 0, .step = 1, .phase = Phase::forward}};
+  FaultSpec kill{.kind = FaultKind::kill,
+                 .at = {.attempt = std::nullopt, .rank = 0, .step = 1, .phase = Phase::forward}};
   kill.times = 0;
   plan.faults = {kill};
   plan.recovery.budget = 2;

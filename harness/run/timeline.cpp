@@ -16,7 +16,8 @@ std::string line_of(const History& history, const Event& event) {
     case EventKind::committed: return fmt::format("committed {}", name);
     case EventKind::rejected: return fmt::format("rejected {}: {}", name, history.text(event.detail));
     case EventKind::save_failed: return event.b ? fmt::format("save of step {} failed: {}", event.step, name) : "";
-    case EventKind::acknowledged: return event.rank == 0 ? fmt::format("acknowledged step {} ({})", event.step, name) : "";
+    case EventKind::acknowledged:
+      return event.rank == 0 ? fmt::format("acknowledged step {} ({})", event.step, name) : "";
     case EventKind::floor_lowered: return fmt::format("floor lowered from {} to {}", event.a, event.b);
     default: return {};
   }
@@ -33,7 +34,8 @@ std::vector<AttemptLine> timeline_of(const History& history) {
   std::vector<AttemptLine> lines;
   for (const Event& event : history.events()) {
     if (event.kind == EventKind::attempt_started) {
-      lines.push_back({.attempt = event.attempt, .floor = event.b, .began = "never: it ended before", .what = {}, .ended = {}});
+      lines.push_back(
+          {.attempt = event.attempt, .floor = event.b, .began = "never: it ended before", .what = {}, .ended = {}});
       continue;
     }
     if (lines.empty()) continue;
@@ -51,8 +53,11 @@ std::vector<FiredFault> fired_in(const History& history) {
   std::vector<FiredFault> fired;
   for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
     const Event& event = history[position];
-    fired.push_back({.fault = std::string(history.text(event.name)), .attempt = event.attempt, .rank = event.rank,
-                     .step = event.step, .phase = std::string(to_string(event.phase))});
+    fired.push_back({.fault = std::string(history.text(event.name)),
+                     .attempt = event.attempt,
+                     .rank = event.rank,
+                     .step = event.step,
+                     .phase = std::string(to_string(event.phase))});
   }
   return fired;
 }

@@ -1,5 +1,5 @@
-// Trials per second on one core: boot, one kill, restart, resume to the end, every property. The first runs fill the memo and
-// are not counted. Also the same with plans that differ from trial to trial.
+// Trials per second on one core: boot, one kill, restart, resume to the end, every property. The first runs fill the
+// memo and are not counted. Also the same with plans that differ from trial to trial.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -40,7 +40,8 @@ void one_kill(benchmark::State& state, const std::string& job) {
     ++plan.seed;
     must_pass(session.trial(plan), plan);
   }
-  state.counters["trials_per_second"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["trials_per_second"] =
+      benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
   state.counters["events"] = static_cast<double>(session.history().size());
 }
 
@@ -56,7 +57,8 @@ void drawn_kills(benchmark::State& state, const std::string& job) {
     const Plan plan = random_kills(base, ++seed);
     must_pass(session.trial(plan), plan);
   }
-  state.counters["trials_per_second"] = benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+  state.counters["trials_per_second"] =
+      benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
 BENCHMARK_CAPTURE(one_kill, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);

@@ -1,5 +1,6 @@
-// Probe: what discovery would find on a disk as it is now, and what the audit, an independent decoder, says of it. Asked
-// after every operation that changes the disk; the answer for a view seen before is looked up by the view's digest.
+// Probe: what discovery would find on a disk as it is now, and what the audit, an independent decoder, says of it.
+// Asked after every operation that changes the disk; the answer for a view seen before is looked up by the view's
+// digest.
 //
 // Threads: one. Errors: none; trouble is part of the answer.
 #pragma once

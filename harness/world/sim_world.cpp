@@ -55,17 +55,29 @@ class SimWorld::RankBox final : private Effects {
         files_(seams_.files, injector_),
         transport_(seams_.transport, injector_),
         store_(seams_.store, injector_),
-        costed_(world.options_.memo ? static_cast<Compute&>(world.memo_) : world.direct_, attempt, rank),
+        costed_(world.kernels_, attempt, rank),
         compute_(costed_, injector_),
         plain_collectives_(transport_, compute_, position_, observer_),
         collectives_(plain_collectives_, injector_),
-        parts_{.files = files_, .transport = transport_, .collectives = collectives_, .store = store_,
-               .compute = compute_, .clock = seams_.clock, .host = seams_.host, .observer = observer_,
+        parts_{.files = files_,
+               .transport = transport_,
+               .collectives = collectives_,
+               .store = store_,
+               .compute = compute_,
+               .clock = seams_.clock,
+               .host = seams_.host,
+               .observer = observer_,
                .position = position_},
         protocol_(world.subject_.protocol()),
-        context_{.job = world.subject_.plan.job, .layout = world.subject_.plan.layout, .model = world.subject_.model,
-                 .sampler = world.subject_.sampler, .text = world.subject_.text, .identity = world.subject_.identity,
-                 .protocol = *protocol_, .attempt = order.attempt, .floor = order.floor} {}
+        context_{.job = world.subject_.plan.job,
+                 .layout = world.subject_.plan.layout,
+                 .model = world.subject_.model,
+                 .sampler = world.subject_.sampler,
+                 .text = world.subject_.text,
+                 .identity = world.subject_.identity,
+                 .protocol = *protocol_,
+                 .attempt = order.attempt,
+                 .floor = order.floor} {}
 
   void main() {
     try {
@@ -77,8 +89,11 @@ class SimWorld::RankBox final : private Effects {
 
   // Once the rank has ended, by whatever way.
   void announce_end() {
-    Event event{.kind = EventKind::rank_ended, .phase = position_.phase,
-                .rank = static_cast<std::int16_t>(position_.rank), .attempt = position_.attempt, .step = position_.step};
+    Event event{.kind = EventKind::rank_ended,
+                .phase = position_.phase,
+                .rank = static_cast<std::int16_t>(position_.rank),
+                .attempt = position_.attempt,
+                .step = position_.step};
     if (died()) {
       event.a = 2;
     } else if (!status_) {
@@ -96,7 +111,8 @@ class SimWorld::RankBox final : private Effects {
  private:
   Status journal(const Firing& firing) override {
     emit(world_.recorder_, position_,
-         {.kind = EventKind::fault_fired, .a = firing.fault,
+         {.kind = EventKind::fault_fired,
+          .a = firing.fault,
           .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)]});
     return {};
   }
@@ -135,9 +151,12 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
       history_(history),
       options_(options),
       recorder_(history, [&resources] { return resources.machine.now(); }),
-      memo_(direct_, resources.memo) {
-  resources_.machine.reset({.schedule = {.seed = subject.plan.seed}, .costs = costs_of(subject.plan.job.cluster),
-                            .disk = {}});
+      memo_(direct_, resources.memo),
+      checked_(options.memo ? static_cast<Compute&>(memo_) : direct_),
+      kernels_(options.digest_check ? static_cast<Compute&>(checked_)
+                                    : (options.memo ? static_cast<Compute&>(memo_) : direct_)) {
+  resources_.machine.reset(
+      {.schedule = {.seed = subject.plan.seed}, .costs = costs_of(subject.plan.job.cluster), .disk = {}});
   resources_.machine.disk().on_change = [this](const sim::DiskChange& change) { disk_changed(change); };
   for (const FaultSpec& fault : subject.plan.faults) fault_names_.push_back(recorder_.intern(describe(fault)));
 }
@@ -171,8 +190,8 @@ AttemptResult SimWorld::conclude(sim::Attempt& attempt, const Status& ran) {
     const RankBox& box = *ranks_[static_cast<std::size_t>(rank)];
     if (attempt.end_of(rank) == sim::RankEnd::threw || (!box.died() && box.status().failed_with(Code::internal))) {
       ++result.broken;
-      first_error = fmt::format("rank {}: {}", rank,
-                                box.status() ? attempt.thrown_by(rank) : describe(box.status().error()));
+      first_error =
+          fmt::format("rank {}: {}", rank, box.status() ? attempt.thrown_by(rank) : describe(box.status().error()));
     } else if (box.died()) {
       ++result.died;
       if (first_death.empty()) first_death = fmt::format("rank {} died", rank);
@@ -196,8 +215,10 @@ void SimWorld::disk_changed(const sim::DiskChange& change) {
   if (!options_.probes) return;
   const RankBox& box = *ranks_[static_cast<std::size_t>(change.issuer.rank)];
   const Position& position = box.position();
-  const Event place{.kind = EventKind::probe, .phase = position.phase,
-                    .rank = static_cast<std::int16_t>(change.issuer.rank), .attempt = change.issuer.attempt,
+  const Event place{.kind = EventKind::probe,
+                    .phase = position.phase,
+                    .rank = static_cast<std::int16_t>(change.issuer.rank),
+                    .attempt = change.issuer.attempt,
                     .step = position.step};
   Event event = place;
   event.kind = EventKind::disk_changed;
@@ -213,9 +234,8 @@ void SimWorld::disk_changed(const sim::DiskChange& change) {
 void SimWorld::probe_view(ProbeView view, const Event& place) {
   const sim::Disk& disk = resources_.machine.disk();
   const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
-  Compute& compute = options_.memo ? static_cast<Compute&>(memo_) : direct_;
   Event event = place;
-  event.a = prober_.ask(disk.digest(side), compute, view, [&] { return disk.snapshot(side); });
+  event.a = prober_.ask(disk.digest(side), kernels_, view, [&] { return disk.snapshot(side); });
   event.b = static_cast<std::int64_t>(view);
   event.c = event.attempt;
   event.rank = -1;
@@ -224,15 +244,21 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
 
 void SimWorld::probe() {
   if (!options_.probes) return;
-  const Event place{.kind = EventKind::probe, .attempt = history_.size() > 0 ? history_[history_.size() - 1].attempt : 0};
+  const Event place{.kind = EventKind::probe,
+                    .attempt = history_.size() > 0 ? history_[history_.size() - 1].attempt : 0};
   probe_view(ProbeView::processes_die, place);
   probe_view(ProbeView::power_fails, place);
 }
 
 void SimWorld::node_lost(int node, bool data, bool names, const Position& position) {
   resources_.machine.disk().lose_unsynced(node, lose_unsynced({.data = data, .names = names}));
-  Event event{.kind = EventKind::node_lost, .phase = position.phase, .attempt = position.attempt,
-              .step = position.step, .a = node, .b = data ? 1 : 0, .c = names ? 1 : 0};
+  Event event{.kind = EventKind::node_lost,
+              .phase = position.phase,
+              .attempt = position.attempt,
+              .step = position.step,
+              .a = node,
+              .b = data ? 1 : 0,
+              .c = names ? 1 : 0};
   recorder_.event(event);
   event = {.kind = EventKind::probe, .phase = position.phase, .attempt = position.attempt, .step = position.step};
   probe_view(ProbeView::processes_die, event);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/sim/digest_check.h"
 #include "engine/sim/machine.h"
 #include "engine/sim/memo.h"
 #include "harness/history/recorder.h"
@@ -25,7 +26,8 @@ struct SimResources {
 
 struct SimOptions {
   bool memo = true;
-  bool probes = true;  // off while a golden is recorded
+  bool probes = true;         // off while a golden is recorded
+  bool digest_check = false;  // every kernel's inputs are hashed again
 };
 
 class SimWorld final : public World {
@@ -55,6 +57,8 @@ class SimWorld final : public World {
   HistoryRecorder recorder_;
   DirectCompute direct_;
   sim::MemoCompute memo_;
+  sim::DigestCheckCompute checked_;
+  Compute& kernels_;                 // the outermost of these that the options ask for
   std::vector<NameId> fault_names_;  // by index in the plan
   std::vector<std::unique_ptr<RankBox>> ranks_;
 };

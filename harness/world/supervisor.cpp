@@ -45,10 +45,8 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
   const NameId layout = observer.intern(to_string(plan.layout));
   for (int attempt = 1; attempt <= plan.recovery.budget + 1; ++attempt) {
     const std::size_t from = history.size();
-    observer.event(
-        world_event(EventKind::attempt_started, attempt, plan.layout.world_size(), outcome.floor, layout));
-    FD_TRY(const AttemptResult result,
-           world.run_attempt({.attempt = attempt, .floor = outcome.floor, .fired = fired}));
+    observer.event(world_event(EventKind::attempt_started, attempt, plan.layout.world_size(), outcome.floor, layout));
+    FD_TRY(const AttemptResult result, world.run_attempt({.attempt = attempt, .floor = outcome.floor, .fired = fired}));
     Event ended = world_event(EventKind::attempt_ended, attempt, result.died, result.failed + result.broken,
                               observer.intern(result.why));
     ended.c = result.finished;

@@ -1,5 +1,5 @@
-// Supervisor: starts attempts until the job is finished or the restart budget is spent. It keeps what must not lie on the
-// disk under test: the floor (the highest acknowledged step) and how often each fault has fired.
+// Supervisor: starts attempts until the job is finished or the restart budget is spent. It keeps what must not lie on
+// the disk under test: the floor (the highest acknowledged step) and how often each fault has fired.
 #pragma once
 
 #include "harness/world/world.h"
@@ -14,8 +14,8 @@ struct RunOutcome {
   std::string why;            // why it gave up
 };
 
-// Writes fault_planned, attempt_started, attempt_ended, floor_lowered and run_ended through `observer`, which appends to
-// `history`. Errors: those of the world itself.
+// Writes fault_planned, attempt_started, attempt_ended, floor_lowered and run_ended through `observer`, which appends
+// to `history`. Errors: those of the world itself.
 Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer, const History& history);
 
 }  // namespace firedrill

@@ -1,5 +1,5 @@
-// World: what hosts the ranks. It runs one attempt at a time, writes everything that happens into the history, and lets the
-// disk live on from attempt to attempt. Both worlds run the same rank code on other implementations of the seams.
+// World: what hosts the ranks. It runs one attempt at a time, writes everything that happens into the history, and lets
+// the disk live on from attempt to attempt. Both worlds run the same rank code on other implementations of the seams.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Subject {
 
 struct AttemptOrder {
   int attempt = 1;
-  std::int64_t floor = -1;         // highest acknowledged step; -1: none
-  std::vector<int> fired;          // by index in the plan's faults: how often each fired in earlier attempts
+  std::int64_t floor = -1;  // highest acknowledged step; -1: none
+  std::vector<int> fired;   // by index in the plan's faults: how often each fired in earlier attempts
 };
 
 struct AttemptResult {
@@ -47,8 +47,8 @@ struct AttemptResult {
 class World {
  public:
   virtual ~World() = default;
-  // Runs all ranks until each has ended and is reaped or cut off. Errors are the world's own (no process can be started):
-  // they make the run's verdict unknown.
+  // Runs all ranks until each has ended and is reaped or cut off. Errors are the world's own (no process can be
+  // started): they make the run's verdict unknown.
   virtual Result<AttemptResult> run_attempt(const AttemptOrder& order) = 0;
   // Probes the disk as it is now, in every view the world offers.
   virtual void probe() = 0;
