@@ -6,18 +6,14 @@
 #include <set>
 
 #include "engine/model/numerics.h"
+#include "engine/os/zygote.h"
 #include "harness/mutants/mutants.h"
 #include "harness/run/hunt.h"
 #include "harness/run/random_kills.h"
+#include "harness/world/process_world.h"
 
 namespace firedrill {
 namespace {
-
-class Pins : public ::testing::Environment {
- public:
-  void SetUp() override { pin_numerics(); }
-};
-const auto* const pins = ::testing::AddGlobalTestEnvironment(new Pins);
 
 Plan plan_of(const std::string& scenario) {
   Loaded<Scenario> loaded = load_scenario(scenario);
@@ -121,6 +117,24 @@ TEST(Run, TwoHundredSeedsOfRandomKillsAreSurvived) {
   EXPECT_GT(fired, 150) << "most drawn kills must be reached";
 }
 
+TEST(Run, TwentyRunsOfRealProcessesWithDrawnKillsEndEqualToTheGolden) {
+  Session session({});
+  Plan base = quiet_nano();
+  base.world = WorldKind::process;
+  std::size_t fired = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Plan plan = random_kills(base, seed);
+    for (FaultSpec& fault : plan.faults) fault.kind = FaultKind::kill;  // one machine has one node
+    for (FaultSpec& fault : plan.faults) fault.lose_unsynced_data = fault.lose_unsynced_names = false;
+    const Result<RunReport> report = session.run(plan);
+    ASSERT_TRUE(report) << describe(report.error());
+    EXPECT_EQ(report->verdict, RunVerdict::pass) << "seed " << seed << ": " << report->reason;
+    EXPECT_EQ(report->final_digest, report->golden_digest) << "seed " << seed;
+    fired += report->fired.size();
+  }
+  EXPECT_GE(fired, 15U) << "most drawn kills must be reached";
+}
+
 TEST(Run, EveryMutantIsCaughtOnTheQuickStart) {
   Session session({});
   for (const Mutant& mutant : mutants()) {
@@ -161,3 +175,12 @@ TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {
 
 }  // namespace
 }  // namespace firedrill
+
+// The same program also is the zygote of the process world.
+int main(int argc, char** argv) {
+  firedrill::pin_numerics();
+  if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb)
+    return firedrill::zygote_main(argc, argv, firedrill::make_protocol);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
