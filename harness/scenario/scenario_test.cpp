@@ -304,6 +304,10 @@ TEST(Job, ValuesWithUnitsAndWordsAreRead) {
   EXPECT_FALSE(job_with("steps: 12", "steps: \"12\""));
   EXPECT_FALSE(job_with("steps: 12", "steps: 99999999999"));
   EXPECT_FALSE(job_with("lr: 0.003", "lr: nan"));
+  EXPECT_EQ(job_with("last_batch: keep", "last_batch: drop")->data.last_batch, LastBatch::drop);
+  EXPECT_EQ(job_with("last_batch: keep", "last_batch: pad")->data.last_batch, LastBatch::pad);
+  EXPECT_EQ(job_with("decay: cosine", "decay: constant")->optimizer.decay, Decay::constant);
+  EXPECT_EQ(job_with("seed: 1", "numerics: native")->numerics, Numerics::native);
   const auto scaler = job_with("scaler: off", "scaler: {growth_interval: 3}");
   ASSERT_TRUE(scaler);
   EXPECT_TRUE(scaler.value->precision.scaler.dynamic);
