@@ -18,7 +18,7 @@ Value encode_ok() {
 }
 
 Value encode_error(const Error& error) {
-  ByteWriter out;
+  WireWriter out;
   out.number(std::uint64_t{1});
   out.number(static_cast<std::uint32_t>(error.code));
   out.number(static_cast<std::uint8_t>(error.retryable ? 1 : 0));
@@ -34,7 +34,7 @@ std::optional<Error> error_in(const Value& given, int rank) {
   if (!given || given.is_pack()) {
     return Error{.code = Code::corrupted, .message = fmt::format("rank {} gave nothing", rank)};
   }
-  ByteReader in(given.text());
+  WireReader in(given.text());
   const auto word = in.number<std::uint64_t>();
   if (in.ok() && word == 0) return std::nullopt;
   Error error;

@@ -148,7 +148,8 @@ Status Protocol::allow_start(const CheckpointContext& ctx, const Survey& survey,
     return {};
   }
   if (result.chosen->step >= ctx.floor) return {};
-  const auto excuses = [&ctx](const CheckpointId& id) { return id.step >= ctx.floor; };
+  // Only the loss of the acknowledged step itself excuses: damage to a newer one, which nobody was promised, does not.
+  const auto excuses = [&ctx](const CheckpointId& id) { return id.step == ctx.floor; };
   const bool excused =
       std::any_of(result.damaged.begin(), result.damaged.end(), [&](const Damage& d) { return excuses(d.id); }) ||
       std::any_of(survey.rejected.begin(), survey.rejected.end(), excuses);
@@ -218,6 +219,13 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   emit(observer, ctx.parts.position,
        about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen))));
   if (!result.manifest || !ctx.coordinator()) return result;
+  if (ctx.coordinator() && result.chosen->step < ctx.floor) {
+    // Said again by every attempt that starts below the floor: the one that marked it may have died before it could.
+    for (const CheckpointId& id : survey.rejected) {
+      if (id.step == ctx.floor)
+        emit(observer, ctx.parts.position, about(EventKind::rejected, id, observer.intern(to_string(id))));
+    }
+  }
   const std::string_view numerics = result.manifest.text(result.manifest.head().numerics);
   if (numerics != ctx.identity.numerics_key) {
     const std::string text = fmt::format("checkpoint {} was computed with numerics {}, this attempt has {}",

@@ -40,8 +40,8 @@ class TensorTable {
   Ordered tensors_ = Ordered::array();
 };
 
-Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, int world, TensorTable& tensors,
-                Ordered& shards) {
+Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, int world, const std::string& job,
+                TensorTable& tensors, Ordered& shards) {
   FD_TRY(const ReportHead head, report_head(report));
   const EncodeScalars& said = head.scalars;
   if (said.step != scalars.step || said.attempt != scalars.attempt || said.trial != scalars.trial ||
@@ -49,6 +49,9 @@ Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, i
     return disagreement(fmt::format(
         "rank {} reports shards of rank {} of {} of {}-{}-{}, not of rank {} of {} of {}-{}-{}", rank, said.rank,
         said.world, said.step, said.attempt, said.trial, rank, world, scalars.step, scalars.attempt, scalars.trial));
+  }
+  if (said.job.hex() != job) {
+    return disagreement(fmt::format("rank {} saves for job {}, the coordinator for job {}", rank, said.job.hex(), job));
   }
   FD_TRY(const auto pieces, reported_pieces(report));
   for (std::size_t kind = 0; kind < shard_kind_count; ++kind) {
@@ -73,10 +76,11 @@ Result<Value> run_build(std::span<const std::byte> bytes, std::span<Value> input
   FD_CHECK(identity.is_object(), "an identity that make_run_identity did not make");
   const auto reports = inputs[2].parts();
   const int world = static_cast<int>(reports.size());
+  const std::string job = identity.at("job");
   TensorTable tensors;
   Ordered shards = Ordered::array();
   for (int rank = 0; rank < world; ++rank) {
-    FD_TRY_VOID(add_rank(reports[static_cast<std::size_t>(rank)], rank, scalars, world, tensors, shards));
+    FD_TRY_VOID(add_rank(reports[static_cast<std::size_t>(rank)], rank, scalars, world, job, tensors, shards));
   }
   Ordered body;
   body["schema"] = "firedrill.manifest/1";

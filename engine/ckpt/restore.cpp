@@ -49,7 +49,7 @@ Result<Assembled> assemble_state(const CheckpointContext& ctx, const ManifestVie
 }
 
 Value encode_taken(const RestorePlan& plan) {
-  ByteWriter out;
+  WireWriter out;
   out.number(std::uint64_t{0});
   const auto taken = plan.taken();
   out.raw({reinterpret_cast<const char*>(taken.data()), taken.size()});

@@ -111,7 +111,8 @@ Status Protocol::sweep(const CheckpointContext& ctx) {
     FD_TRY(const auto names, names_in(files, marks));
     for (const CheckpointId& id : ids_among(names)) {
       const bool recent = std::find(tombstones_.begin(), tombstones_.end(), id) != tombstones_.end();
-      if (id.attempt < ctx.attempt && !is_listed(id) && !recent) {
+      const bool excuses = marks == directory::rejected && id.step >= ctx.floor;  // a start below the floor
+      if (id.attempt < ctx.attempt && !is_listed(id) && !recent && !excuses) {
         FD_TRY_VOID(removed_or_absent(files.remove(path_in(marks, id))));
       }
     }

@@ -40,7 +40,7 @@ std::vector<PlannedPiece> plan_pieces(const StateView& state, ShardKind kind, in
   return pieces;
 }
 
-void write_piece(ByteWriter& out, const PlannedPiece& piece, std::size_t offset, const Digest& digest) {
+void write_piece(WireWriter& out, const PlannedPiece& piece, std::size_t offset, const Digest& digest) {
   out.text(piece.tensor->name);
   out.number(static_cast<std::uint8_t>(piece.group->dtype));
   out.number(static_cast<std::uint8_t>(piece.tensor->shape.rank()));
@@ -57,7 +57,7 @@ std::span<const std::byte> bytes_of(const PlannedPiece& piece) {
                                             static_cast<std::size_t>(piece.run.end - piece.run.begin) * width);
 }
 
-Value encode_shard(const std::vector<PlannedPiece>& pieces, ShardHeader header, ByteWriter& piece_list) {
+Value encode_shard(const std::vector<PlannedPiece>& pieces, ShardHeader header, WireWriter& piece_list) {
   header.payload = 0;
   for (const PlannedPiece& piece : pieces) header.payload += static_cast<std::int64_t>(bytes_of(piece).size());
   const std::string head = encode_shard_header(header);
@@ -90,7 +90,7 @@ Result<Value> run_encode(std::span<const std::byte> bytes, std::span<Value> inpu
                      .world = scalars.world,
                      .job = scalars.job,
                      .run_id = std::string(inputs[1].text())};
-  ByteWriter pieces;
+  WireWriter pieces;
   std::array<Value, 1 + shard_kind_count> results;
   for (std::size_t kind = 0; kind < shard_kind_count; ++kind) {
     header.kind = static_cast<ShardKind>(kind);
@@ -99,7 +99,7 @@ Result<Value> run_encode(std::span<const std::byte> bytes, std::span<Value> inpu
     head.sizes[kind] = static_cast<std::int64_t>(shard.size());
     head.digests[kind] = shard.digest();
   }
-  ByteWriter report;
+  WireWriter report;
   report.raw({reinterpret_cast<const char*>(&head), sizeof(head)});
   report.raw(pieces.written());
   results[0] = report.value();
@@ -158,7 +158,7 @@ constexpr Kernel check_kernel = make_kernel("ckpt.check_shards", KernelKind::cod
 std::string encode_shard_header(const ShardHeader& header) {
   FD_CHECK(header.run_id.size() <= run_id_size_max, "a run id of {} characters", header.run_id.size());
   const std::size_t size = header_fixed + padded(header.run_id.size()) + sizeof(Digest);
-  ByteWriter out;
+  WireWriter out;
   out.reserve(size);
   out.raw(magic);
   out.number(static_cast<std::uint32_t>(format_version));
@@ -179,7 +179,7 @@ std::string encode_shard_header(const ShardHeader& header) {
 }
 
 Result<ShardHeader> parse_shard_header(std::string_view bytes) {
-  ByteReader in(bytes);
+  WireReader in(bytes);
   if (in.raw(magic.size()) != magic) return not_whole("it does not begin as a shard does");
   const auto version = in.number<std::uint32_t>();
   const auto size = in.number<std::uint32_t>();
@@ -235,7 +235,7 @@ Result<ReportHead> report_head(const Value& report) {
 
 Result<std::array<std::vector<ReportedPiece>, shard_kind_count>> reported_pieces(const Value& report) {
   std::array<std::vector<ReportedPiece>, shard_kind_count> pieces;
-  ByteReader in(report.text());
+  WireReader in(report.text());
   in.raw(sizeof(ReportHead));
   for (auto& of_kind : pieces) {
     const std::size_t count = in.count(piece_size_min);

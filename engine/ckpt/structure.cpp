@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 8 + 4;
 constexpr std::size_t tensor_size_min = 4 + 8 + 1;
 
-void write_group(ByteWriter& out, const StateGroup& group) {
+void write_group(WireWriter& out, const StateGroup& group) {
   out.text(group.name);
   out.number(static_cast<std::uint8_t>(group.shard));
   out.number(static_cast<std::uint8_t>(group.dtype));
@@ -26,7 +26,7 @@ void write_group(ByteWriter& out, const StateGroup& group) {
   }
 }
 
-StateGroup read_group(ByteReader& in) {
+StateGroup read_group(WireReader& in) {
   StateGroup group;
   group.name = in.text();
   group.shard = static_cast<ShardKind>(in.number<std::uint8_t>());
@@ -50,14 +50,14 @@ StateGroup read_group(ByteReader& in) {
 }  // namespace
 
 Value encode_structure(const StateView& state) {
-  ByteWriter out;
+  WireWriter out;
   out.number(static_cast<std::uint32_t>(state.size()));
   for (const StateGroup& group : state) write_group(out, group);
   return out.value();
 }
 
 Result<StateView> decode_structure(const Value& encoded) {
-  ByteReader in(encoded.text());
+  WireReader in(encoded.text());
   StateView state;
   const std::size_t groups = in.count(group_size_min);
   for (std::size_t g = 0; g < groups && in.ok(); ++g) state.push_back(read_group(in));

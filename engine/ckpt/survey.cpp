@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view seen_schema = "firedrill.seen/1";
 constexpr std::size_t id_size = 8 + 4 + 4;
 
-void write_ids(ByteWriter& out, const std::vector<CheckpointId>& ids) {
+void write_ids(WireWriter& out, const std::vector<CheckpointId>& ids) {
   out.number(static_cast<std::uint32_t>(ids.size()));
   for (const CheckpointId& id : ids) {
     out.number(id.step);
@@ -23,7 +23,7 @@ void write_ids(ByteWriter& out, const std::vector<CheckpointId>& ids) {
   }
 }
 
-std::vector<CheckpointId> read_ids(ByteReader& in) {
+std::vector<CheckpointId> read_ids(WireReader& in) {
   std::vector<CheckpointId> ids(in.count(id_size));
   for (CheckpointId& id : ids) {
     id.step = in.number<std::int64_t>();
@@ -43,7 +43,7 @@ void merge_ids(std::vector<CheckpointId>& into, const std::vector<CheckpointId>&
 }  // namespace
 
 Value encode_survey(const Survey& survey) {
-  ByteWriter out;
+  WireWriter out;
   out.number(std::uint64_t{0});
   write_ids(out, survey.manifests);
   write_ids(out, survey.validated);
@@ -60,7 +60,7 @@ Value encode_survey(const Survey& survey) {
 }
 
 Result<Survey> decode_survey(const Value& encoded) {
-  ByteReader in(encoded.text());
+  WireReader in(encoded.text());
   Survey survey;
   in.number<std::uint64_t>();
   survey.manifests = read_ids(in);

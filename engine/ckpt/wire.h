@@ -1,5 +1,5 @@
 // Bytes in a row: little-endian numbers and counted texts, for what kernels and ranks hand to each other and for shard
-// headers. ByteWriter appends; ByteReader checks every bound, and after the first bad read gives zeros and says so in
+// headers. WireWriter appends; WireReader checks every bound, and after the first bad read gives zeros and says so in
 // ok().
 #pragma once
 
@@ -17,7 +17,7 @@ namespace firedrill {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so must be the machine");
 
-class ByteWriter {
+class WireWriter {
  public:
   template <class Number>
   void number(Number value) {
@@ -42,9 +42,9 @@ class ByteWriter {
   std::string bytes_;
 };
 
-class ByteReader {
+class WireReader {
  public:
-  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
 
   template <class Number>
   Number number() {

@@ -119,6 +119,7 @@ std::vector<std::string> mistakes_in(const Job& job) {
   check_model(job.model, mistakes);
   check_training(job, mistakes);
   mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
+  mistakes.require(job.numerics == Numerics::pinned, "numerics is native: only pinned is supported yet");
   mistakes.require(job.lanes.tp == 1, "lanes.tp is {}: only 1 is supported yet", job.lanes.tp);
   mistakes.require(job.lanes.cp == 1, "lanes.cp is {}: only 1 is supported yet", job.lanes.cp);
   mistakes.require(job.steps >= 1, "steps is {}: give 1 or more", job.steps);

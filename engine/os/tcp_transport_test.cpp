@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
+#include <semaphore>
 #include <thread>
 
 #include "engine/base/rng.h"
@@ -145,9 +146,11 @@ TEST(TcpTransport, MessagesOfAPeerThatLeftAreDeliveredBeforeItsEndIsReported) {
 }
 
 TEST(TcpTransport, AbortEndsAWaitOfAnotherThreadAndIsSeenByThePeer) {
-  with_mesh(2, [](TcpTransport& transport, Epoch epoch) {
+  std::binary_semaphore seen(0);
+  with_mesh(2, [&seen](TcpTransport& transport, Epoch epoch) {
     if (transport.rank() == 1) {
       EXPECT_EQ(code_of(transport.recv(0, 1, soon)), "aborted");
+      seen.release();
       return;
     }
     std::thread other([&] {
@@ -159,6 +162,7 @@ TEST(TcpTransport, AbortEndsAWaitOfAnotherThreadAndIsSeenByThePeer) {
     ASSERT_EQ(code_of(waited), "aborted");
     EXPECT_EQ(waited.error().message, "rank 3 died");
     EXPECT_EQ(code_of(transport.send(1, 1, Value::copy_of("x"), soon)), "aborted") << "later calls, too";
+    EXPECT_TRUE(seen.try_acquire_for(seconds(10))) << "while this end still lives";
     EXPECT_LT(epoch.elapsed(), seconds(10));
   });
 }

@@ -97,6 +97,8 @@ class Attempt {
   const std::string& thrown_by(int rank) const;  // what() of the exception
   // Called on the fiber of a rank's main when it has ended, by whatever way.
   std::function<void(int rank)> on_rank_end;
+  // Called for each message that a rank takes, with its sender and the attempt in which that sent it.
+  std::function<void(int rank, int peer, int sent_in)> on_message;
 
  private:
   friend class Machine;

@@ -63,7 +63,11 @@ Status RankTransport::send(int peer, Tag tag, const Value& value, Time) {
   const auto bytes = static_cast<std::int64_t>(value ? value.bytes_total() : 0);
   const Duration latency = scheduler.jittered(near ? costs.latency_in_node : costs.latency_between_nodes);
   const Duration transfer = transfer_time(bytes, near ? costs.bandwidth_in_node : costs.bandwidth_between_nodes);
-  to.deliver({.from = rank(), .tag = tag, .arrival = scheduler.now() + latency + transfer, .value = value});
+  to.deliver({.from = rank(),
+              .attempt = rank_.attempt().number(),
+              .tag = tag,
+              .arrival = scheduler.now() + latency + transfer,
+              .value = value});
   return {};
 }
 
@@ -87,6 +91,8 @@ Result<Value> RankTransport::recv(int peer, Tag tag, Time deadline) {
     const bool there = message != messages_.end();
     if (there && message->arrival <= scheduler.now()) {
       Value value = std::move(message->value);
+      const auto& on_message = rank_.attempt().on_message;
+      if (on_message) on_message(rank(), peer, message->attempt);
       messages_.erase(message);
       return value;
     }

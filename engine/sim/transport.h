@@ -34,6 +34,7 @@ class RankTransport final : public Transport {
  private:
   struct Message {
     int from = 0;
+    int attempt = 0;  // of the sender
     Tag tag = 0;
     Time arrival{0};
     Value value;

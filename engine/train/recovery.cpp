@@ -7,16 +7,9 @@
 namespace firedrill {
 namespace {
 
-// Errors behind which a publish may be tried again at the next due step: the group itself is still whole.
-bool survivable(const Error& error) {
-  switch (error.code) {
-    case Code::dead:
-    case Code::fenced:
-    case Code::aborted:
-    case Code::timeout: return false;
-    default: return true;
-  }
-}
+// Errors behind which training may go on without this checkpoint: those of the storage, which a publish makes known to
+// all ranks alike. Any other may be seen by one rank alone, or is our own bug.
+bool survivable(const Error& error) { return error.code == Code::io_error || error.code == Code::no_space; }
 
 // One rank's attempt, from the rendezvous on.
 class Attempt {

@@ -3,8 +3,9 @@
 // Verified: from the first acknowledgement of a step on, every later probe, in every view the world offers, finds a
 // checkpoint of that step or a newer one; and every attempt that looks for a checkpoint chooses one that is not older
 // than what was acknowledged before, nor than the floor it was given.
-// Not verified: probes after a fault has damaged what was stored, because then the newest undamaged checkpoint is right
-// and the lowered floor says which.
+// Excused: an attempt that cannot read a checkpoint because a fault injected errors, confirms that on another rank,
+// reports the damage and takes an older one. Not verified: probes after a fault has damaged what was stored, because
+// then the newest undamaged checkpoint is right and the lowered floor says which.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,6 +54,21 @@ std::string what_probe_says(const ProbeResult& probe) {
   return fmt::format("discovery fails: {}", probe.error);
 }
 
+// This attempt met a read error that a fault injected into its search, and reported the damage before it chose.
+bool reported_damage(const Case& run, std::size_t found) {
+  const std::int32_t attempt = run.event(found).attempt;
+  const auto in_attempt = [&](std::uint32_t position) {
+    return position < found && run.event(position).attempt == attempt;
+  };
+  const auto damage = run.history().of(EventKind::damage);
+  if (std::none_of(damage.begin(), damage.end(), in_attempt)) return false;
+  const auto fired = run.history().of(EventKind::fault_fired);
+  return std::any_of(fired.begin(), fired.end(), [&](std::uint32_t position) {
+    const FaultSpec* spec = run.fault(run.event(position));
+    return in_attempt(position) && spec && spec->kind == FaultKind::io_error;
+  });
+}
+
 }  // namespace
 
 Verdict judge_acknowledged_is_durable(const Case& run) {
@@ -76,7 +92,7 @@ Verdict judge_acknowledged_is_durable(const Case& run) {
     if (step < 0) continue;
     ++starts;
     const Event& event = run.event(position);
-    if (event.a >= step) continue;
+    if (event.a >= step || reported_damage(run, position)) continue;
     const std::string chosen = event.a < 0 ? "nothing" : fmt::format("step {}", event.a);
     return Verdict::fail(counts.total() + starts,
                          fmt::format("rank {}, attempt {} resumes from {} although step {} was acknowledged",

@@ -3,7 +3,8 @@
 //
 // Verified: for every probe (after each operation that changed the disk; in both views where the world offers both),
 // what discovery returned is whole by the audit, which decodes it without the engine's code, and holds exactly the
-// golden's tensors of its step; and discovery did not fail, unless a fault had damaged what was stored.
+// golden's tensors of its step; no checkpoint is committed that is not whole, even if discovery would step back to an
+// older one; and discovery did not fail, unless a fault had damaged what was stored.
 // Not verified: moments between two operations, because the disk does not change there; what a power loss may leave
 // besides the one state of the view (all that was not synced is lost), which crashcheck enumerates.
 #include <fmt/format.h>
@@ -33,6 +34,15 @@ std::string wrong_with(const Case& run, const ProbeResult& probe, bool& unknown)
                     : std::string("its state is not the golden's");
 }
 
+// A checkpoint that discovery lists, neither given up nor being deleted, and that is not whole. Discovery may step back
+// to an older one, but a correct protocol never commits it.
+std::string standing_partial(const ProbeResult& probe) {
+  for (const SeenCheckpoint& seen : probe.seen) {
+    if (!seen.intact) return fmt::format("checkpoint {} is committed and not whole", to_string(seen.id));
+  }
+  return {};
+}
+
 }  // namespace
 
 Verdict judge_partial_never_discoverable(const Case& run) {
@@ -49,6 +59,8 @@ Verdict judge_partial_never_discoverable(const Case& run) {
     if (probe.outcome == ProbeOutcome::error && !run.storage_damaged_before(position)) {
       return fail(fmt::format("discovery fails although nothing was damaged: {}", probe.error));
     }
+    if (const std::string partial = standing_partial(probe); !partial.empty() && !run.storage_damaged_before(position))
+      return fail(partial);
     if (probe.outcome != ProbeOutcome::found) continue;
     bool unknown = false;
     const std::string wrong = wrong_with(run, probe, unknown);

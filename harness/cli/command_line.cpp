@@ -99,11 +99,17 @@ int do_work(const Verb& verb, const Work& work, const CommonOptions& common, Str
                        .numerics_key = "",
                        .cores = static_cast<int>(std::thread::hardware_concurrency())};
   blank.seed = common.seed.value_or(1);
-  if (const auto mistakes = mistakes_in(common); !mistakes.empty()) return refuse(blank, mistakes, common, streams);
+  auto mistakes = mistakes_in(common);
+  if (!common.out.empty() && !verb.keeps_files) {
+    mistakes.push_back(fmt::format("--out: `{}` keeps nothing; --json FILE writes its report", verb.name));
+  }
+  if (!mistakes.empty()) return refuse(blank, mistakes, common, streams);
   VerbResult result = work(common, streams);
   Report& report = result.report;
   report.verb = blank.verb;
-  report.seed = blank.seed;
+  // Without --seed it is the scenario's, of several the first one's.
+  if (common.seed) report.seed = *common.seed;
+  if (!common.seed && !report.runs.empty()) report.seed = report.runs.front().seed;
   const std::string numerics_key = report.environment.numerics_key;
   report.environment = blank.environment;
   report.environment.numerics_key = numerics_key;
@@ -154,12 +160,12 @@ int parse_and_work(const std::vector<std::string>& arguments, Streams streams) {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
-      {"run", "Run scenarios and judge them", add_run},
-      {"golden", "Record or verify what an undisturbed run gives", add_golden},
-      {"replay", "Run a saved plan again: same history", add_replay},
-      {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants},
-      {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit},
-      {"list", "List faults, properties, scenarios, mutants or jobs", add_list},
+      {"run", "Run scenarios and judge them", add_run, true},
+      {"golden", "Record or verify what an undisturbed run gives", add_golden, false},
+      {"replay", "Run a saved plan again: same history", add_replay, true},
+      {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
+      {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},
+      {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false},
   };
   return all;
 }

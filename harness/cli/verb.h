@@ -36,6 +36,7 @@ struct Verb {
   std::string_view name;
   std::string_view summary;
   Work (*add)(CLI::App& app);
+  bool keeps_files = false;  // in --out; else it is refused
 };
 
 Work add_run(CLI::App& app);

@@ -10,8 +10,9 @@ class LargestDirectory final : public Protocol {
  protected:
   Result<Survey> survey(FileSystem& files) override {
     FD_TRY(Survey survey, Protocol::survey(files));
-    FD_TRY(const std::vector<std::string> names, files.list(directory::shards));
-    survey.manifests = ids_among(names);
+    const Result<std::vector<std::string>> names = files.list(directory::shards);
+    if (!names) return names.failed_with(Code::not_found) ? Result<Survey>(std::move(survey)) : names.error();
+    survey.manifests = ids_among(*names);
     return survey;
   }
 

@@ -1,6 +1,9 @@
-// The report as JUnit XML, which CI systems show: one test suite a run, one test case for the run and one a property.
+// The report as JUnit XML, which CI systems show: one test suite a run, one test case for the run and one a property;
+// and one for the verb where no run says what came of it.
 // Format: https://github.com/testmoapp/junitxml, the subset that all readers know.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "harness/report/report.h"
 
@@ -38,7 +41,7 @@ std::vector<Case> cases_of(const RunReport& run) {
   Case whole{.name = "run", .failure = "", .error = "", .seconds = run.seconds};
   const std::string found =
       fmt::format("verdict {}, expected {}. {}", to_string(run.verdict), run.expected, run.reason);
-  if (!met(run)) (run.verdict == RunVerdict::unknown ? whole.error : whole.failure) = found;
+  if (!met(run)) (exit_code_of(run) == 4 ? whole.error : whole.failure) = found;
   cases.push_back(whole);
   for (const PropertyLine& property : run.properties) {
     Case one{.name = property.name, .failure = "", .error = ""};
@@ -50,12 +53,10 @@ std::vector<Case> cases_of(const RunReport& run) {
   return cases;
 }
 
-std::string suite_of(const RunReport& run) {
+std::string suite_of(const std::string& name, const std::vector<Case>& cases, double seconds) {
   std::string body;
   int failures = 0;
   int errors = 0;
-  const std::string name = fmt::format("{} [{}]", run.scenario, run.world);
-  const std::vector<Case> cases = cases_of(run);
   for (const Case& one : cases) {
     body += fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"", escaped(name), escaped(one.name),
                         one.seconds);
@@ -71,14 +72,36 @@ std::string suite_of(const RunReport& run) {
   return fmt::format(
       "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{:.3f}\">\n{}"
       "  </testsuite>\n",
-      escaped(name), cases.size(), failures, errors, run.seconds, body);
+      escaped(name), cases.size(), failures, errors, seconds, body);
+}
+
+// What a verb found beside its runs: goldens, mutants, an audit, or input that was refused.
+Case case_of_verb(const Report& report) {
+  Case whole{.name = report.verb, .failure = "", .error = "", .seconds = report.duration};
+  if (report.exit_code == 0) return whole;
+  std::string found = fmt::format("verdict {}, exit {}", to_string(report.verdict), report.exit_code);
+  for (const std::string& line : report.lines) found += "\n" + line;
+  if (const auto mistakes = report.more.find("mistakes"); mistakes != report.more.end()) {
+    for (const auto& mistake : *mistakes) found += "\n" + mistake.get<std::string>();
+  }
+  const bool failed = report.verdict == RunVerdict::fail || report.verdict == RunVerdict::liveness;
+  (failed ? whole.failure : whole.error) = found;
+  return whole;
+}
+
+bool explained_by_a_run(const Report& report) {
+  return std::any_of(report.runs.begin(), report.runs.end(),
+                     [](const RunReport& run) { return exit_code_of(run) != 0; });
 }
 
 }  // namespace
 
 std::string to_junit(const Report& report) {
   std::string suites;
-  for (const RunReport& run : report.runs) suites += suite_of(run);
+  for (const RunReport& run : report.runs)
+    suites += suite_of(fmt::format("{} [{}]", run.scenario, run.world), cases_of(run), run.seconds);
+  if (report.runs.empty() || (report.exit_code != 0 && !explained_by_a_run(report)))
+    suites += suite_of("firedrill " + report.verb, {case_of_verb(report)}, report.duration);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"firedrill {}\" time=\"{:.3f}\">\n{}"
       "</testsuites>\n",

@@ -26,9 +26,19 @@ int exit_code_of(RunVerdict verdict) {
   return 4;
 }
 
+namespace {
+
+// An unknown property may hide a fault that never fired: then the run that never ended is not the one that was meant.
+bool any_unknown(const RunReport& run) {
+  return std::any_of(run.properties.begin(), run.properties.end(),
+                     [](const PropertyLine& property) { return property.verdict == "unknown"; });
+}
+
+}  // namespace
+
 bool met(const RunReport& run) {
   if (!run.mutant.empty() || run.expected == "pass") return run.verdict == RunVerdict::pass;
-  if (run.expected == "liveness") return run.verdict == RunVerdict::liveness;
+  if (run.expected == "liveness") return run.verdict == RunVerdict::liveness && !any_unknown(run);
   if (run.expected == "refuse") return run.verdict == RunVerdict::refused;
   if (!run.expected.starts_with("fail: ") || run.verdict != RunVerdict::fail) return false;
   const std::string wanted = run.expected.substr(6);
@@ -39,6 +49,8 @@ bool met(const RunReport& run) {
 
 int exit_code_of(const RunReport& run) {
   if (met(run)) return 0;
+  if (run.mutant.empty() && run.expected == "liveness" && run.verdict == RunVerdict::liveness)
+    return exit_code_of(RunVerdict::unknown);
   // Something else was expected than the pass that came: the harness, not the engine, promised too little.
   return run.verdict == RunVerdict::pass ? 2 : exit_code_of(run.verdict);
 }

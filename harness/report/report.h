@@ -79,9 +79,11 @@ struct RunReport {
   std::string reproduce;  // "firedrill run ... --seed 7"
 };
 
-// Whether the expectation is met. With a mutant nothing is expected, so only a pass is.
+// Whether the expectation is met. With a mutant nothing is expected, so only a pass is. Liveness is met only where no
+// property is unknown.
 bool met(const RunReport& run);
-// 0 if met; else the code of the verdict, and 2 for a pass where something else was expected.
+// 0 if met; else the code of the verdict, 2 for a pass where something else was expected, and 4 for an expected liveness
+// with an unknown property.
 int exit_code_of(const RunReport& run);
 
 struct Environment {

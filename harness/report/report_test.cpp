@@ -108,6 +108,19 @@ TEST(Report, AMetExpectationIsZeroAndAnUnmetOneIsNot) {
   EXPECT_EQ(exit_code_of(run), 0);
 }
 
+TEST(Report, AnExpectedLivenessIsNotMetWhileAPropertyIsUnknown) {
+  RunReport run = a_pass();
+  run.expected = "liveness";
+  run.verdict = RunVerdict::liveness;
+  EXPECT_EQ(exit_code_of(run), 0);
+  run.properties[1] = {.name = "faults_fired", .verdict = "unknown", .evidence = "a fault did not fire"};
+  EXPECT_FALSE(met(run));
+  EXPECT_EQ(exit_code_of(run), 4);
+  EXPECT_EQ(elements_of(to_junit(report_of({run})))["error"], 2);
+  run.expected = "pass";
+  EXPECT_EQ(exit_code_of(run), 3);
+}
+
 TEST(Report, AMutantAlwaysReportsTheRawVerdict) {
   RunReport run = a_failure();
   run.expected = "fail: one_provenance";
@@ -169,6 +182,30 @@ TEST(Report, JUnitTurnsRedOnlyForWhatWasNotExpected) {
   seen = elements_of(to_junit(report_of({run})));
   EXPECT_EQ(seen["error"], 1);
   EXPECT_EQ(seen["failure"], 1);
+}
+
+TEST(Report, JUnitHasACaseForAVerbThatNoRunSpeaksFor) {
+  Report report = report_of({});
+  report.verb = "golden";
+  auto seen = elements_of(to_junit(report));
+  EXPECT_EQ(seen["testcase"], 1);
+  EXPECT_EQ(seen["failure"] + seen["error"], 0);
+  report.exit_code = 2;
+  report.verdict = RunVerdict::fail;
+  report.lines = {"different  nano <x>"};
+  EXPECT_EQ(elements_of(to_junit(report))["failure"], 1);
+  EXPECT_THAT(to_junit(report), HasSubstr("different  nano &lt;x&gt;"));
+  report.exit_code = 1;
+  report.verdict = RunVerdict::refused;
+  report.more["mistakes"] = {"there is no such file"};
+  EXPECT_EQ(elements_of(to_junit(report))["error"], 1);
+  EXPECT_THAT(to_junit(report), HasSubstr("there is no such file"));
+  // A failure that a run explains is counted there, and once.
+  EXPECT_THAT(to_junit(report_of({a_failure()})), Not(HasSubstr("\"firedrill run\" tests")));
+  Report beside = report_of({a_pass()});
+  beside.exit_code = 4;
+  beside.verdict = RunVerdict::unknown;
+  EXPECT_EQ(elements_of(to_junit(beside))["error"], 1);
 }
 
 TEST(Report, TextSaysTheVerdictFirstAndHowToReproduceLast) {

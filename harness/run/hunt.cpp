@@ -2,23 +2,43 @@
 
 #include <chrono>
 
+#include "harness/mutants/mutants.h"
 #include "harness/run/random_kills.h"
 
 namespace firedrill {
 
+std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged, std::string_view expected) {
+  for (const Judged& each : judged) {
+    if (each.verdict.outcome == Outcome::fail) return Catch{each.property->name, each.verdict.evidence};
+  }
+  if (verdict == RunVerdict::liveness && expected == "liveness") return Catch{"liveness", ""};
+  return std::nullopt;
+}
+
 Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max) {
   const auto began = std::chrono::steady_clock::now();
+  const Mutant* broken = find_mutant(mutant);
   Hunt hunt;
   while (!hunt.caught && hunt.trials < trials_max) {
     Plan plan = random_kills(base, seed + static_cast<std::uint64_t>(hunt.trials));
     plan.mutant = mutant;
     FD_TRY(const Trial trial, session.trial(plan));
     ++hunt.trials;
-    hunt.caught = trial.verdict == RunVerdict::fail || trial.verdict == RunVerdict::liveness;
-    if (!hunt.caught) continue;
-    hunt.property = trial.verdict == RunVerdict::liveness ? "liveness" : std::string(trial.property);
-    hunt.evidence = trial.evidence;
+    if (trial.verdict == RunVerdict::pass) continue;
+    if (broken == nullptr) {
+      hunt.caught = true;
+      hunt.property = trial.verdict == RunVerdict::liveness ? "liveness" : std::string(trial.property);
+      hunt.evidence = trial.evidence;
+    } else {
+      const std::vector<Judged> judged = judge_all(Case(session.history(), plan));
+      const std::optional<Catch> found = catch_of(trial.verdict, judged, broken->caught_by);
+      if (!found) continue;
+      hunt.caught = true;
+      hunt.property = found->property;
+      hunt.evidence = found->evidence.empty() ? trial.evidence : std::string(found->evidence);
+    }
+    hunt.verdict = trial.verdict;
     hunt.plan = std::move(plan);
   }
   hunt.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -73,7 +73,7 @@ Plan random_kills(Plan base, std::uint64_t seed) {
   base.faults.clear();
   const int kills = 1 + static_cast<int>(rng.below(3));
   for (int i = 0; i < kills; ++i) base.faults.push_back(draw_kill(rng, base, 1 + i));
-  base.recovery.budget = kills + 1;
+  base.recovery.budget = kills;
   return base;
 }
 

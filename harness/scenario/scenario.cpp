@@ -247,11 +247,15 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
   }
   const bool lifted =
       scenario.expect.kind == Expectation::Kind::liveness || scenario.expect.kind == Expectation::Kind::fail;
-  if (layout_fits && !lifted && !fields.is_bad("faults") && !fields.is_bad("recovery")) {
-    for (const std::string& message : mistakes_in_budget(scenario.faults, scenario.job, scenario.recovery.budget)) {
+  const auto refuse_plan = [&](const std::vector<std::string>& messages) {
+    for (const std::string& message : messages) {
       const std::string path = message.substr(0, message.find(' '));
       found.push_back({fields.place_of(path.starts_with("faults[") ? path : "faults"), message});
     }
+  };
+  if (!fields.is_bad("faults")) refuse_plan(mistakes_in_number(scenario.faults));
+  if (layout_fits && !lifted && !fields.is_bad("faults") && !fields.is_bad("recovery")) {
+    refuse_plan(mistakes_in_budget(scenario.faults, scenario.job, scenario.recovery.budget));
   }
   if (scenario.expect.kind == Expectation::Kind::refuse) {
     for (const Mistake& mistake : found) scenario.refusals.push_back(to_string(mistake));

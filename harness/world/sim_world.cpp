@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/train/recovery.h"
 #include "faults/faulty_collectives.h"
@@ -176,9 +178,16 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   for (int rank = 0; rank < attempt.world_size(); ++rank)
     ranks_.push_back(std::make_unique<RankBox>(*this, attempt, rank, order));
   attempt.on_rank_end = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->announce_end(); };
+  if (options_.probes) {
+    attempt.on_message = [this](int rank, int peer, int sent_in) {
+      emit(recorder_, ranks_[static_cast<std::size_t>(rank)]->position(),
+           {.kind = EventKind::message_taken, .a = peer, .b = sent_in});
+    };
+  }
   for (int rank = 0; rank < attempt.world_size(); ++rank)
     attempt.start(rank, [this, rank] { ranks_[static_cast<std::size_t>(rank)]->main(); });
   const Status ran = attempt.run();
+  if (trouble_) std::rethrow_exception(std::exchange(trouble_, nullptr));
   return conclude(attempt, ran);
 }
 
@@ -203,6 +212,7 @@ AttemptResult SimWorld::conclude(sim::Attempt& attempt, const Status& ran) {
     }
   }
   if (!ran) {
+    result.stuck = true;
     result.why = ran.error().message;
   } else {
     result.why = result.broken > 0 || first_death.empty() ? first_error : first_death;
@@ -235,7 +245,13 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
   const sim::Disk& disk = resources_.machine.disk();
   const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
   Event event = place;
-  event.a = prober_.ask(disk.digest(side), kernels_, view, [&] { return disk.snapshot(side); });
+  try {
+    event.a = prober_.ask(disk.digest(side), kernels_, view, [&] { return disk.snapshot(side); });
+  } catch (...) {
+    // This runs under a rank's call, and the rank is not to blame: kept for run_attempt, which is the harness's own.
+    if (!trouble_) trouble_ = std::current_exception();
+    return;
+  }
   event.b = static_cast<std::int64_t>(view);
   event.c = event.attempt;
   event.rank = -1;

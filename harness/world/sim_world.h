@@ -5,6 +5,7 @@
 // time as a computation, and what a fault damages never enters the memo.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -61,6 +62,7 @@ class SimWorld final : public World {
   Compute& kernels_;                 // the outermost of these that the options ask for
   std::vector<NameId> fault_names_;  // by index in the plan
   std::vector<std::unique_ptr<RankBox>> ranks_;
+  std::exception_ptr trouble_;  // of a probe
 };
 
 }  // namespace firedrill

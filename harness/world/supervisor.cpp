@@ -9,6 +9,7 @@ namespace {
 
 // What the supervisor learns from the events of one attempt, as it would from its ranks' reports.
 struct Learned {
+  int faults_fired = 0;
   std::int64_t acknowledged = -1;
   std::int64_t found = -1;
   NameId rejected = 0;
@@ -22,7 +23,10 @@ Learned learn(const History& history, std::size_t from, std::vector<int>& fired)
       case EventKind::acknowledged: learned.acknowledged = std::max(learned.acknowledged, event.step); break;
       case EventKind::restored: learned.found = event.a; break;
       case EventKind::rejected: learned.rejected = event.name; break;
-      case EventKind::fault_fired: ++fired[static_cast<std::size_t>(event.a)]; break;
+      case EventKind::fault_fired:
+        ++fired[static_cast<std::size_t>(event.a)];
+        ++learned.faults_fired;
+        break;
       default: break;
     }
   }
@@ -42,6 +46,7 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
     observer.event(world_event(EventKind::fault_planned, 0, static_cast<std::int64_t>(i), 0,
                                observer.intern(describe(plan.faults[i]))));
   }
+  NameId rejected = 0;  // by any attempt so far; one may die between that and its start below the floor
   const NameId layout = observer.intern(to_string(plan.layout));
   for (int attempt = 1; attempt <= plan.recovery.budget + 1; ++attempt) {
     const std::size_t from = history.size();
@@ -53,9 +58,11 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
     observer.event(ended);
     outcome.attempts = attempt;
     const Learned learned = learn(history, from, fired);
-    if (learned.rejected != 0 && learned.found >= 0 && learned.found < outcome.floor) {
-      observer.event(world_event(EventKind::floor_lowered, attempt, outcome.floor, learned.found, learned.rejected));
+    if (learned.rejected != 0) rejected = learned.rejected;
+    if (rejected != 0 && learned.found >= 0 && learned.found < outcome.floor) {
+      observer.event(world_event(EventKind::floor_lowered, attempt, outcome.floor, learned.found, rejected));
       outcome.floor = learned.found;
+      rejected = 0;
     }
     outcome.floor = std::max(outcome.floor, learned.acknowledged);
     world.probe();
@@ -63,8 +70,15 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
     outcome.finished = result.finished == plan.layout.world_size();
     outcome.why = outcome.finished ? "the job finished" : result.why;
     if (outcome.finished || outcome.check_failed) break;
+    // A restart would hide it: nothing that was planned explains this end.
+    if (learned.faults_fired == 0 || result.stuck) {
+      outcome.unprovoked = true;
+      outcome.why = fmt::format("attempt {} {}: {}", attempt, result.stuck ? "waits for ever" : "ended without a fault",
+                                result.why);
+      break;
+    }
   }
-  if (!outcome.finished && !outcome.check_failed) {
+  if (!outcome.finished && !outcome.check_failed && !outcome.unprovoked) {
     outcome.why = fmt::format("the restart budget of {} is spent; the last attempt ended because: {}",
                               plan.recovery.budget, outcome.why);
   }

@@ -10,6 +10,7 @@ struct RunOutcome {
   bool finished = false;
   int attempts = 0;
   std::int64_t floor = -1;
+  bool unprovoked = false;    // an attempt ended although no fault had fired in it
   bool check_failed = false;  // one of our own checks failed in a rank: a finding
   std::string why;            // why it gave up
 };

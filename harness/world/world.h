@@ -37,11 +37,12 @@ struct AttemptOrder {
 };
 
 struct AttemptResult {
-  int finished = 0;  // ranks that completed the job
-  int failed = 0;    // ranks that ended with an error
-  int died = 0;      // ranks that were killed
-  int broken = 0;    // ranks in which one of our own checks failed
-  std::string why;   // the first end that was not a finish, in words
+  int finished = 0;    // ranks that completed the job
+  int failed = 0;      // ranks that ended with an error
+  int died = 0;        // ranks that were killed
+  int broken = 0;      // ranks in which one of our own checks failed
+  bool stuck = false;  // all that was left waited without end
+  std::string why;     // the first end that was not a finish, in words
 };
 
 class World {
