@@ -80,9 +80,9 @@ Case case_of_verb(const Report& report) {
   Case whole{.name = report.verb, .failure = "", .error = "", .seconds = report.duration};
   if (report.exit_code == 0) return whole;
   std::string found = fmt::format("verdict {}, exit {}", to_string(report.verdict), report.exit_code);
-  for (const std::string& line : report.lines) found += "\n" + line;
+  for (const std::string& line : report.lines) found += fmt::format("\n{}", line);
   if (const auto mistakes = report.more.find("mistakes"); mistakes != report.more.end()) {
-    for (const auto& mistake : *mistakes) found += "\n" + mistake.get<std::string>();
+    for (const auto& mistake : *mistakes) found += fmt::format("\n{}", mistake.get<std::string>());
   }
   const bool failed = report.verdict == RunVerdict::fail || report.verdict == RunVerdict::liveness;
   (failed ? whole.failure : whole.error) = found;

@@ -82,8 +82,8 @@ struct RunReport {
 // Whether the expectation is met. With a mutant nothing is expected, so only a pass is. Liveness is met only where no
 // property is unknown.
 bool met(const RunReport& run);
-// 0 if met; else the code of the verdict, 2 for a pass where something else was expected, and 4 for an expected liveness
-// with an unknown property.
+// 0 if met; else the code of the verdict, 2 for a pass where something else was expected, and 4 for an expected
+// liveness with an unknown property.
 int exit_code_of(const RunReport& run);
 
 struct Environment {
