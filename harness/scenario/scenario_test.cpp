@@ -177,6 +177,18 @@ TEST_F(ScenarioFiles, APlanBeyondTheBudgetIsRefusedUnlessThatIsExpected) {
   EXPECT_THAT(good(three_kills_two_restarts + "expect: {fail: one_provenance}\n").refusals, SizeIs(0));
 }
 
+TEST_F(ScenarioFiles, AFaultOfAnAttemptThatNeverStartsIsRefusedAtItsLine) {
+  EXPECT_THAT(mistakes_of("schema: firedrill.scenario/1\njob: jobs/nano.yaml\nlayout: {dp: 4}\nfaults:\n"
+                          "  - {kill: {}, at: {attempt: 2, rank: 0, step: 3}}\n"),
+              ElementsAre(testing::AllOf(StartsWith("s.yaml:5:"), HasSubstr("waits for attempt 2"))));
+}
+
+TEST_F(ScenarioFiles, MoreFaultsThanARankCanHoldAreRefusedWhateverIsExpected) {
+  std::string text = "schema: firedrill.scenario/1\njob: jobs/nano.yaml\nlayout: {dp: 4}\nexpect: liveness\nfaults:\n";
+  for (int i = 0; i < 65; ++i) text += "  - {kill: {}, at: {rank: 0, step: 3}}\n";
+  EXPECT_THAT(mistakes_of(text), ElementsAre(testing::AllOf(StartsWith("s.yaml:6:"), HasSubstr("one of 65"))));
+}
+
 TEST_F(ScenarioFiles, APropertyThatDoesNotExistIsAMistake) {
   const LoadOptions known{.set = {}, .properties = {"one_provenance", "faults_fired"}, .world = {}};
   const std::string text = "schema: firedrill.scenario/1\njob: jobs/nano.yaml\nexpect: {fail: one_provnance}\n";
@@ -307,7 +319,7 @@ TEST(Job, ValuesWithUnitsAndWordsAreRead) {
   EXPECT_EQ(job_with("last_batch: keep", "last_batch: drop")->data.last_batch, LastBatch::drop);
   EXPECT_EQ(job_with("last_batch: keep", "last_batch: pad")->data.last_batch, LastBatch::pad);
   EXPECT_EQ(job_with("decay: cosine", "decay: constant")->optimizer.decay, Decay::constant);
-  EXPECT_EQ(job_with("seed: 1", "numerics: native")->numerics, Numerics::native);
+  EXPECT_FALSE(job_with("seed: 1", "numerics: native")) << "no numerics but the pinned ones are run";
   const auto scaler = job_with("scaler: off", "scaler: {growth_interval: 3}");
   ASSERT_TRUE(scaler);
   EXPECT_TRUE(scaler.value->precision.scaler.dynamic);
