@@ -22,13 +22,14 @@ struct Hunt {
 
 // What catches a mutant: the first property that failed. A job that never ends catches only a mutant that is `expected`
 // to show so ("liveness"); a check of the engine that failed, or a property that is unknown, catches none.
-struct Catch {
+struct Catch {  // views into what was judged
   std::string_view property;
   std::string_view evidence;
 };
 std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged, std::string_view expected);
 
-// `base` gives job and layout. The right engine (no mutant) is caught by whatever is not a pass. Tries seeds seed, seed + 1, ... up to `trials_max`. Errors: as Session::trial.
+// `base` gives job and layout. The right engine (no mutant) is caught by whatever is not a pass. Tries seeds seed, seed
+// + 1, ... up to `trials_max`. Errors: as Session::trial.
 Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max);
 

@@ -20,7 +20,8 @@ std::vector<Judged> judged_as(Outcome of_first, Outcome of_second) {
 }
 
 TEST(Hunt, AMutantIsCaughtByAPropertyThatFailedAndNotByOneThatIsUnknown) {
-  const auto found = catch_of(RunVerdict::fail, judged_as(Outcome::unknown, Outcome::fail), "first");
+  const auto judged = judged_as(Outcome::unknown, Outcome::fail);
+  const auto found = catch_of(RunVerdict::fail, judged, "first");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->property, "second");
   EXPECT_EQ(found->evidence, "seen by the second");
