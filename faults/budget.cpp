@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "faults/injector.h"
+#include "faults/operations.h"
 
 namespace firedrill {
 namespace {
@@ -20,21 +25,7 @@ class Mistakes {
   std::vector<std::string> found_;
 };
 
-bool of_files(FaultKind kind) { return kind == FaultKind::io_error || kind == FaultKind::no_space; }
-
 bool needs_room(FileOp op) { return op == FileOp::write || op == FileOp::create || op == FileOp::make_directory; }
-
-bool computes_only(Phase phase) {
-  return phase == Phase::input || phase == Phase::forward || phase == Phase::backward || phase == Phase::optimizer;
-}
-
-bool saves(Phase phase) {
-  return phase == Phase::save || phase == Phase::commit || phase == Phase::validate || phase == Phase::retire;
-}
-
-bool before_the_first_step(Phase phase) {
-  return phase == Phase::find || phase == Phase::restore || phase == Phase::rendezvous;
-}
 
 void check_numbers(const FaultSpec& fault, const Job& job, const Layout& layout, Mistakes& mistakes) {
   const Where& at = fault.at;
@@ -66,9 +57,7 @@ void check_phase(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
   if (!at.phase) return;
   const Phase phase = *at.phase;
   if (at.step && saves(phase) && *at.step >= 1 && *at.step <= job.steps) {
-    const int every = job.checkpoint.every;
-    const bool due = *at.step == job.steps || (every > 0 && *at.step % every == 0);
-    if (!due) {
+    if (!save_due(*at.step, job)) {
       mistakes.add("at.step is {} and at.phase {}: that step saves nothing; {}", *at.step, to_string(phase),
                    saving_steps_near(*at.step, job));
     }
@@ -86,14 +75,11 @@ void check_phase(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
         "at.attempt is 1 and at.phase restore: the first attempt restores nothing; give `attempt: any`, or "
         "the number of a later one");
   }
-  if (phase == Phase::retire && at.rank != 0) {
-    mistakes.add("at.rank is {} and at.phase retire: only rank 0, the coordinator, retires checkpoints", at.rank);
-  }
 }
 
+// What the fault says of its operation, against itself.
 void check_operation(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes) {
   const Where& at = fault.at;
-  const bool file = at.op == SeamOp::file || at.file_op || !at.path.empty() || of_files(fault.kind);
   if (at.op && *at.op != SeamOp::file) {
     if (at.file_op)
       mistakes.add("at.op is {} and also {}: give one of them", to_string(*at.op), to_string(*at.file_op));
@@ -113,17 +99,66 @@ void check_operation(const FaultSpec& fault, const Layout& layout, Mistakes& mis
     mistakes.add("at.op is {}: layout {} has one rank, which sends nothing; use a layout of more ranks",
                  to_string(*at.op), to_string(layout));
   }
-  if (!at.phase) return;
-  const std::string_view op = at.file_op ? to_string(*at.file_op) : file ? "file" : at.op ? to_string(*at.op) : "";
-  if (computes_only(*at.phase) && (file || (at.op && *at.op != SeamOp::compute))) {
-    mistakes.add("at.phase is {} and the operation {}: that phase only computes; use `op: compute` or another phase",
-                 to_string(*at.phase), op);
+}
+
+std::string described(const Operations& about) {
+  if (about.all()) return "any";
+  return about == only(SeamOp::file) ? "file" : names_of(about);
+}
+
+// Why the fault's operation never occurs in its phase, and what does.
+void explain_phase(const FaultSpec& fault, const Operations& about, Mistakes& mistakes) {
+  const Phase phase = *fault.at.phase;
+  const std::string name(to_string(phase));
+  const Operations here = operations_in(phase, fault.at.rank == 0, fault.at.attempt == 1);
+  if ((about & operations_in(phase, true, fault.at.attempt == 1)).any()) {
+    mistakes.add("at.rank is {} and at.phase {}, the operation {}: only rank 0, the coordinator, does that there; {}",
+                 fault.at.rank, name, described(about),
+                 here.none() ? "give rank 0, or another phase" : "give rank 0, or one of " + names_of(here));
+  } else if ((about & operations_in(phase, fault.at.rank == 0, false)).any()) {
+    mistakes.add(
+        "at.attempt is 1 and at.phase {}, the operation {}: the first attempt has no checkpoint to look at; give "
+        "`attempt: any`, or the number of a later one",
+        name, described(about));
+  } else {
+    mistakes.add("at.phase is {} and the operation {}: that phase has none; give another phase, or one of {}", name,
+                 described(about), names_of(operations_in(phase, true, false)));
   }
-  if (*at.phase == Phase::exchange && (file || at.op == SeamOp::store)) {
-    mistakes.add("at.phase is exchange and the operation {}: that phase computes, sends and receives only", op);
+}
+
+// Why the fault's operation never occurs at its step, or on its rank at all.
+void explain_step_or_rank(const FaultSpec& fault, const Job& job, const Operations& about, Mistakes& mistakes) {
+  Where anywhen = fault.at;
+  anywhen.step.reset();
+  const Operations ever = operations_at(anywhen, job);
+  if (!fault.at.step || (about & ever).none()) {
+    mistakes.add(
+        "at.rank is {} and the operation {}: only rank 0, the coordinator, does that; give rank 0, or one of {}",
+        fault.at.rank, described(about), names_of(ever));
+    return;
   }
-  if (*at.phase == Phase::commit && file && at.rank != 0) {
-    mistakes.add("at.rank is {} and at.phase commit: only rank 0, the coordinator, touches files to commit", at.rank);
+  const std::int64_t step = *fault.at.step;
+  Where saving = fault.at;
+  saving.step = job.steps;
+  if (step > 0 && (about & operations_at(saving, job)).any()) {
+    mistakes.add("at.step is {} and the operation {}: that step saves nothing, and only a save does that; {}", step,
+                 described(about), saving_steps_near(step, job));
+  } else {
+    mistakes.add(
+        "at.step is {} and the operation {}: rank {} never does that there; leave at.step out, or give one of {}", step,
+        described(about), fault.at.rank, names_of(operations_at(fault.at, job)));
+  }
+}
+
+// An operation that the rank never does where the fault waits for it.
+void check_occurrence(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
+  const Operations about = operations_of(fault);
+  // One that contradicts itself is told so already.
+  if (about.none() || (about & operations_at(fault.at, job)).any()) return;
+  if (fault.at.phase) {
+    explain_phase(fault, about, mistakes);
+  } else {
+    explain_step_or_rank(fault, job, about, mistakes);
   }
 }
 
@@ -147,6 +182,25 @@ std::optional<int> attempts_ended_by(const FaultSpec& fault) {
   return fault.times;
 }
 
+// Whether the attempts before that of faults[waiting] can all end. A fault of one attempt ends no other, and two of the
+// same attempt end it once.
+bool is_reached(const std::vector<FaultSpec>& faults, std::size_t waiting, Job job) {
+  const int attempt = *faults[waiting].at.attempt;
+  std::vector<FaultSpec> able;
+  std::set<int> ended;
+  for (const FaultSpec& fault : faults) {
+    if (!fault.at.attempt || only_fails_tries(fault)) {
+      if (fault.at.attempt.value_or(1) < attempt) able.push_back(fault);
+    } else if (*fault.at.attempt < attempt && ended.insert(*fault.at.attempt).second) {
+      able.push_back(fault);
+    }
+  }
+  // A failed publish is not always survived: that of the last step ends the attempt whatever the job says.
+  job.checkpoint.on_error = OnError::stop;
+  const std::optional<int> most = attempts_ended_at_most(able, job);
+  return !most || *most >= attempt - 1;
+}
+
 }  // namespace
 
 std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout) {
@@ -154,6 +208,7 @@ std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& jo
   check_numbers(fault, job, layout, mistakes);
   check_phase(fault, job, mistakes);
   check_operation(fault, layout, mistakes);
+  check_occurrence(fault, job, mistakes);
   if (fault.kind != FaultKind::kill_node && (fault.lose_unsynced_data || fault.lose_unsynced_names)) {
     mistakes.add("{} cannot lose unsynced data or names: only kill_node can, as its caches go with the node",
                  to_string(fault.kind));
@@ -178,6 +233,27 @@ std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, 
   return ended + failed_tries / tries_a_publish / (failed_publishes_survived + 1);
 }
 
+std::vector<std::string> mistakes_in_number(const std::vector<FaultSpec>& faults) {
+  Mistakes mistakes;
+  std::set<std::pair<int, int>> told;  // rank and attempt
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const Where& at = faults[i].at;
+    // Those of any attempt meet at their most in an attempt that others name.
+    const int attempt = at.attempt.value_or(1);
+    if (!told.emplace(at.rank, attempt).second) continue;
+    const auto can_hit = [&at, attempt](const FaultSpec& other) {
+      return other.at.rank == at.rank && other.at.attempt.value_or(attempt) == attempt;
+    };
+    const auto number = static_cast<std::size_t>(std::count_if(faults.begin(), faults.end(), can_hit));
+    if (number <= Injector::capacity) continue;
+    mistakes.add(
+        "faults[{}] ({}) is one of {} that can hit rank {} in attempt {}: at most {} can; plan fewer, or give "
+        "some of them another rank or attempt",
+        i, describe(faults[i]), number, at.rank, attempt, Injector::capacity);
+  }
+  return mistakes.take();
+}
+
 std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults, const Job& job, int restart_budget) {
   Mistakes mistakes;
   for (std::size_t i = 0; i < faults.size(); ++i) {
@@ -191,6 +267,11 @@ std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults
     if (fault.at.attempt && *fault.at.attempt > restart_budget + 1) {
       mistakes.add("faults[{}] ({}) waits for attempt {}: with recovery.budget {} there are attempts 1 to {}", i,
                    describe(fault), *fault.at.attempt, restart_budget, restart_budget + 1);
+    } else if (fault.at.attempt && *fault.at.attempt > 1 && !is_reached(faults, i, job)) {
+      mistakes.add(
+          "faults[{}] ({}) waits for attempt {}: the other faults cannot end the {} before it, so it never starts; "
+          "plan one that ends each of them, or give an earlier attempt",
+          i, describe(fault), *fault.at.attempt, *fault.at.attempt - 1);
     }
   }
   const std::optional<int> ended = attempts_ended_at_most(faults, job);

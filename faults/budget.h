@@ -15,12 +15,16 @@ namespace firedrill {
 
 std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout);
 
+// More faults for one rank and attempt than an injector holds. Asked of every plan, whatever is expected of it.
+std::vector<std::string> mistakes_in_number(const std::vector<FaultSpec>& faults);
+
 // How many attempts the faults can end, at most; nothing if there is no bound.
 std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, const Job& job);
 
 // `restart_budget`: restarts that the recovery policy allows. A validated checkpoint survives every kind of fault of
 // this build (kill_node loses unsynced data and names, and what is validated is synced), so what is left to judge is
-// that the faults end before the restarts do. A scenario that expects liveness or a failure does not ask.
+// that the faults end before the restarts do, and that each attempt that a fault waits for can come: some other fault
+// must end those before. A scenario that expects liveness or a failure does not ask.
 std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults, const Job& job, int restart_budget);
 
 }  // namespace firedrill

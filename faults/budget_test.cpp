@@ -1,7 +1,10 @@
 #include "faults/budget.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "faults/injector.h"
 
 namespace firedrill {
 namespace {
@@ -83,6 +86,101 @@ TEST(FaultMistakes, OperationsThatNeverOccurThereAreRefused) {
               ElementsAre(HasSubstr("one rank")));
 }
 
+FaultSpec at_call(int rank, Phase phase, FileOp op, std::optional<int> attempt = std::nullopt) {
+  return {.at = {.attempt = attempt, .rank = rank, .phase = phase, .op = SeamOp::file, .file_op = op}};
+}
+FaultSpec at_call(int rank, Phase phase, SeamOp op) {
+  return {.at = {.attempt = std::nullopt, .rank = rank, .phase = phase, .op = op}};
+}
+
+TEST(FaultMistakes, StorageAtAStepThatSavesNothingIsRefused) {
+  const std::vector<FaultSpec> never = {{.kind = FaultKind::io_error, .at = {.rank = 1, .step = 7}},
+                                        {.kind = FaultKind::no_space, .at = {.rank = 0, .step = 7}},
+                                        {.at = {.rank = 0, .step = 7, .op = SeamOp::file}},
+                                        {.at = {.rank = 0, .step = 7, .file_op = FileOp::write}},
+                                        {.at = {.rank = 2, .step = 7, .path = "shards/*"}}};
+  for (FaultSpec fault : never) {
+    EXPECT_THAT(mistakes(fault), ElementsAre(AllOf(StartsWith("at.step is 7"), HasSubstr("saves nothing"),
+                                                   HasSubstr("nearest that do are 5 and 10"))));
+    fault.at.step = 10;
+    EXPECT_THAT(mistakes(fault), IsEmpty()) << describe(fault);
+    fault.at.step.reset();
+    EXPECT_THAT(mistakes(fault), IsEmpty()) << describe(fault);
+  }
+  EXPECT_THAT(mistakes({.at = {.rank = 0, .step = 7}}), IsEmpty());
+}
+
+TEST(FaultMistakes, StepsAreHeldAgainstWhatHappensOutsideOfThem) {
+  EXPECT_THAT(mistakes({.at = {.rank = 1, .step = 5, .op = SeamOp::store}}),
+              ElementsAre(AllOf(StartsWith("at.step is 5"), HasSubstr("store"), HasSubstr("leave at.step out"))));
+  EXPECT_THAT(mistakes({.at = {.rank = 1, .step = 0, .file_op = FileOp::write}}),
+              ElementsAre(AllOf(StartsWith("at.step is 0"), HasSubstr("rank 1 never"))));
+  EXPECT_THAT(mistakes({.at = {.rank = 0, .step = 0, .file_op = FileOp::write}}), IsEmpty());
+  EXPECT_THAT(mistakes({.at = {.rank = 0, .op = SeamOp::store}}), IsEmpty());
+}
+
+TEST(FaultMistakes, OperationsThatNoRankDoesInAPhaseAreRefusedWithThoseItDoes) {
+  const std::vector<FaultSpec> never = {
+      at_call(0, Phase::save, SeamOp::store),         at_call(0, Phase::save, FileOp::rename),
+      at_call(0, Phase::commit, FileOp::remove),      at_call(0, Phase::validate, FileOp::write),
+      at_call(0, Phase::retire, SeamOp::collective),  at_call(0, Phase::retire, FileOp::write),
+      at_call(0, Phase::find, FileOp::remove),        at_call(0, Phase::restore, FileOp::list),
+      at_call(0, Phase::rendezvous, SeamOp::compute), at_call(0, Phase::rendezvous, FileOp::read),
+      at_call(0, Phase::none, FileOp::stat)};
+  for (FaultSpec fault : never) {
+    for (const int rank : {0, 1}) {
+      fault.at.rank = rank;
+      EXPECT_THAT(mistakes(fault), testing::SizeIs(1)) << describe(fault);
+    }
+  }
+  EXPECT_THAT(mistakes(never[0]), ElementsAre(AllOf(StartsWith("at.phase is save and the operation store"),
+                                                    HasSubstr("one of create, write"))));
+  FaultSpec full = {.kind = FaultKind::no_space, .at = {.attempt = 2, .rank = 0, .phase = Phase::restore}};
+  EXPECT_THAT(mistakes(full), IsEmpty()) << "it makes the mark";
+  full.at.rank = 1;
+  EXPECT_THAT(mistakes(full), ElementsAre(HasSubstr("only rank 0")));
+}
+
+TEST(FaultMistakes, WhatOnlyTheCoordinatorDoesIsRefusedOnOtherRanks) {
+  std::vector<FaultSpec> of_rank_0 = {
+      at_call(0, Phase::save, FileOp::make_directory), at_call(0, Phase::save, FileOp::free_space),
+      at_call(0, Phase::commit, FileOp::rename),       at_call(0, Phase::commit, FileOp::create),
+      at_call(0, Phase::commit, SeamOp::compute),      at_call(0, Phase::validate, FileOp::create),
+      at_call(0, Phase::retire, FileOp::remove),       at_call(0, Phase::find, FileOp::write),
+      at_call(0, Phase::restore, FileOp::create),      at_call(0, Phase::rendezvous, FileOp::list),
+      {.at = {.rank = 0, .file_op = FileOp::rename}},  {.at = {.rank = 0, .file_op = FileOp::remove}}};
+  for (FaultSpec& fault : of_rank_0) {
+    EXPECT_THAT(mistakes(fault), IsEmpty()) << describe(fault);
+    fault.at.rank = 3;
+    EXPECT_THAT(mistakes(fault),
+                ElementsAre(AllOf(StartsWith("at.rank is 3"), HasSubstr("only rank 0, the coordinator"),
+                                  HasSubstr("give rank 0"))));
+  }
+}
+
+TEST(FaultMistakes, WhatEveryRankDoesIsAccepted) {
+  const std::vector<FaultSpec> of_all = {
+      at_call(0, Phase::save, FileOp::write),        at_call(0, Phase::save, FileOp::sync_directory),
+      at_call(0, Phase::validate, FileOp::stat),     at_call(0, Phase::validate, FileOp::drop_cache),
+      at_call(0, Phase::find, FileOp::stat),         at_call(0, Phase::find, FileOp::list),
+      at_call(0, Phase::restore, FileOp::read),      at_call(0, Phase::commit, SeamOp::recv),
+      at_call(0, Phase::rendezvous, SeamOp::store),  at_call(0, Phase::exchange, SeamOp::collective),
+      at_call(0, Phase::exchange, SeamOp::compute),  at_call(0, Phase::save, SeamOp::compute),
+      at_call(0, Phase::optimizer, SeamOp::compute), at_call(0, Phase::none, SeamOp::collective)};
+  for (FaultSpec fault : of_all) {
+    for (fault.at.rank = 0; fault.at.rank < 4; ++fault.at.rank) {
+      EXPECT_THAT(mistakes(fault), IsEmpty()) << describe(fault);
+    }
+  }
+}
+
+TEST(FaultMistakes, TheFirstAttemptReadsNothingInItsSearch) {
+  EXPECT_THAT(mistakes(at_call(2, Phase::find, FileOp::read, 1)),
+              ElementsAre(AllOf(StartsWith("at.attempt is 1"), HasSubstr("attempt: any"))));
+  EXPECT_THAT(mistakes(at_call(2, Phase::find, FileOp::read, 2)), IsEmpty());
+  EXPECT_THAT(mistakes(at_call(2, Phase::find, FileOp::list, 1)), IsEmpty());
+}
+
 TEST(FaultMistakes, KindsAreHeldAgainstTheirOperations) {
   EXPECT_THAT(mistakes({.kind = FaultKind::io_error, .at = {.rank = 0, .op = SeamOp::send}}),
               ElementsAre(HasSubstr("file operations")));
@@ -110,11 +208,44 @@ TEST(Budget, FaultsMayEndAsManyAttemptsAsThereAreRestarts) {
 TEST(Budget, FaultWithoutEndIsRefusedUnlessItsAttemptEnds) {
   const Job job = job_of(12, 5);
   EXPECT_THAT(mistakes_in_budget({kill(std::nullopt, 0)}, job, 50), ElementsAre(HasSubstr("times 0")));
-  EXPECT_THAT(mistakes_in_budget({kill(2, 0)}, job, 1), IsEmpty());
+  EXPECT_THAT(mistakes_in_budget({kill(1), kill(2, 0)}, job, 2), IsEmpty());
 }
 
 TEST(Budget, FaultOfAnAttemptThatNeverStartsIsRefused) {
   EXPECT_THAT(mistakes_in_budget({kill(4)}, job_of(12, 5), 2), ElementsAre(HasSubstr("attempts 1 to 3")));
+}
+
+TEST(Budget, FaultOfAnAttemptThatNoOtherBringsAboutIsRefused) {
+  const Job job = job_of(12, 5);
+  const auto never = [](int fault, int attempt) {
+    return ElementsAre(AllOf(HasSubstr(fmt::format("faults[{}]", fault)),
+                             HasSubstr(fmt::format("waits for attempt {}", attempt)), HasSubstr("never starts")));
+  };
+  EXPECT_THAT(mistakes_in_budget({kill(2)}, job, 9), never(0, 2));
+  EXPECT_THAT(mistakes_in_budget({kill(1), kill(3)}, job, 9), never(1, 3));
+  EXPECT_THAT(mistakes_in_budget({kill(1), kill(1), kill(3)}, job, 9), never(2, 3)) << "an attempt ends once";
+  EXPECT_THAT(mistakes_in_budget({kill(1, 5), kill(3)}, job, 9), never(1, 3)) << "times 5 in an attempt ends only it";
+  EXPECT_THAT(mistakes_in_budget({save_error(2), kill(2)}, job, 9), never(1, 2)) << "a third try succeeds";
+
+  EXPECT_THAT(mistakes_in_budget({kill(2), kill(1)}, job, 9), IsEmpty());
+  EXPECT_THAT(mistakes_in_budget({kill(1), kill(std::nullopt), kill(3)}, job, 9), IsEmpty());
+  EXPECT_THAT(mistakes_in_budget({kill(std::nullopt, 2), kill(3)}, job, 9), IsEmpty());
+  EXPECT_THAT(mistakes_in_budget({save_error(3), kill(2)}, job, 9), IsEmpty());
+  FaultSpec perhaps = kill(1);
+  perhaps.may_not_fire = true;
+  EXPECT_THAT(mistakes_in_budget({perhaps, kill(2)}, job, 9), IsEmpty());
+}
+
+TEST(Budget, MoreFaultsThanARankCanHoldAreRefusedWithTheirNumber) {
+  std::vector<FaultSpec> plan(Injector::capacity, kill(std::nullopt));
+  EXPECT_THAT(mistakes_in_number(plan), IsEmpty());
+  plan.push_back({.at = {.rank = 1}});
+  EXPECT_THAT(mistakes_in_number(plan), IsEmpty()) << "another rank has room of its own";
+  plan.push_back(kill(3));
+  EXPECT_THAT(mistakes_in_number(plan), ElementsAre(AllOf(StartsWith("faults[65]"), HasSubstr("one of 65"),
+                                                          HasSubstr("rank 0 in attempt 3"), HasSubstr("at most 64"))));
+  plan[0].at.attempt = 2;
+  EXPECT_THAT(mistakes_in_number(plan), IsEmpty()) << "at most 64 in each attempt";
 }
 
 TEST(Budget, ErrorsThatOnlyFailTriesEndAPublishByThrees) {

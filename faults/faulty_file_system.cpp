@@ -15,6 +15,10 @@ class FaultyFile final : public ForwardingFile {
   Result<Value> read(std::int64_t offset, std::int64_t size) override {
     return injector_.around(site(FileOp::read), [&] { return inner_->read(offset, size); });
   }
+  // A stat of a file that is open.
+  Result<std::int64_t> size() override {
+    return injector_.around(site(FileOp::stat), [&] { return inner_->size(); });
+  }
   Status sync() override {
     return injector_.around(site(FileOp::sync), [&] { return inner_->sync(); });
   }

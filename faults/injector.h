@@ -21,6 +21,8 @@ namespace firedrill {
 
 class Injector {
  public:
+  static constexpr std::size_t capacity = 64;  // faults that can hit one rank in one attempt; see mistakes_in_number
+
   // `plan`: all faults of the run, in plan order; it, `position` and `effects` must outlive the injector.
   // `fired_before[i]`: how often fault i fired in earlier attempts; missing ones count 0. The position names the rank
   // and the attempt.
@@ -46,7 +48,6 @@ class Injector {
   }
 
  private:
-  static constexpr std::size_t capacity = 64;  // faults that can hit one rank
   using Hits = std::bitset<capacity>;
 
   struct Armed {

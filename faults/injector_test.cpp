@@ -202,6 +202,19 @@ TEST(IoError, HitsFilesOpenedUnderFaults) {
   EXPECT_TRUE((*shard)->sync());
 }
 
+TEST(IoError, HitsTheSizeOfAnOpenFileAsAStat) {
+  FaultSpec spec = on_file(FaultKind::io_error, FileOp::stat);
+  spec.at.path = "a";
+  Rank rank({spec});
+  ASSERT_TRUE(rank.inner_files->create("a"));
+  const auto file = rank.files.open("a");
+  ASSERT_TRUE(file);
+  const Result<std::int64_t> size = (*file)->size();
+  ASSERT_TRUE(size.failed_with(Code::io_error));
+  EXPECT_NE(size.error().message.find("stat of a"), std::string::npos) << size.error().message;
+  EXPECT_EQ(*(*file)->size(), 0) << "it fires once";
+}
+
 TEST(NoSpace, HitsWhatNeedsRoom) {
   FaultSpec spec{.kind = FaultKind::no_space, .at = {.rank = 2}, .times = 0};
   Rank rank({spec});
