@@ -16,10 +16,10 @@ set(FIREDRILL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: ad
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # The precompiled header's own macros and times are not looked at, or no file that uses it would ever be a hit; and
+  # The macros and times of the precompiled header are not looked at, or no file that uses it would ever be a hit; and
   # paths are taken from the root of the tree, so that another clone of it finds what this one compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 add_library(firedrill_flags INTERFACE)
