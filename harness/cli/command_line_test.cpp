@@ -10,6 +10,9 @@
 
 #include "engine/base/rng.h"
 #include "engine/model/numerics.h"
+#include "engine/os/zygote.h"
+#include "harness/mutants/mutants.h"
+#include "harness/world/process_world.h"
 
 namespace firedrill {
 namespace {
@@ -102,6 +105,19 @@ TEST_F(CommandLine, AnUnknownOptionIsAnsweredWithTheNearestOne) {
   EXPECT_EQ(firedrill({"run", "x.yaml", "--world", "real"}).code, 1);
 }
 
+TEST_F(CommandLine, JUnitSaysWhyInputWasRefusedAndWhatAGoldenGave) {
+  const std::string file = (folder_ / "report.xml").string();
+  const auto xml = [&file] {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  };
+  EXPECT_EQ(firedrill({"run", (folder_ / "three.yaml").string(), "--junit", file}).code, 1);
+  EXPECT_THAT(xml(), AllOf(HasSubstr("<testcase"), HasSubstr("<error"), HasSubstr("there is no such file")));
+  EXPECT_EQ(firedrill({"golden", "verify", job(), "--junit", file}).code, 4);
+  EXPECT_THAT(xml(), AllOf(HasSubstr("<testcase"), HasSubstr("<error"), HasSubstr("no golden is recorded")));
+}
+
 TEST_F(CommandLine, AllMistakesOfAllScenariosAreSaidAndNothingRuns) {
   const std::string one = scenario("one.yaml", "wurld: sim\n");
   const std::string two = scenario("two.yaml", "recovery: {budget: many}\n");
@@ -188,6 +204,92 @@ TEST_F(CommandLine, OutMustBeFreshAndHoldsARunThatCanBeReplayed) {
   EXPECT_EQ(firedrill({"replay", (folder_ / "none").string()}).code, 1);
 }
 
+TEST_F(CommandLine, AReplayThatHasNothingToCompareWithIsUnknown) {
+  const std::string out = (folder_ / "out").string();
+  ASSERT_EQ(firedrill({"run", scenario("kill.yaml", one_kill), "--out", out}).code, 0);
+  fs::remove(fs::path(out) / "history.jsonl");
+  const Answer answer = firedrill({"replay", out});
+  EXPECT_EQ(answer.code, 4) << answer.out;
+  EXPECT_THAT(answer.out, AllOf(HasSubstr("nothing to compare with"), HasSubstr("history.jsonl")));
+  EXPECT_EQ(firedrill({"replay", out + "/plan.json"}).code, 0) << "a plan alone can be run";
+}
+
+TEST_F(CommandLine, AReplayThatFailsByItselfStaysAFailure) {
+  const std::string out = (folder_ / "out").string();
+  ASSERT_EQ(firedrill({"run", scenario("kill.yaml", one_kill), "--out", out, "--mutant", "optimizer_step_reset"}).code,
+            2);
+  fs::remove(fs::path(out) / "history.jsonl");
+  const Answer answer = firedrill({"replay", out});
+  EXPECT_EQ(answer.code, 2) << answer.out;
+  EXPECT_THAT(answer.out, AllOf(HasSubstr("resume_equals_golden"), HasSubstr("nothing to compare with")));
+}
+
+TEST_F(CommandLine, AReplayOfRealProcessesIsComparedByItsNumbers) {
+  const std::string out = (folder_ / "out").string();
+  ASSERT_EQ(firedrill({"run", scenario("kill.yaml", one_kill), "--out", out, "--world", "process"}).code, 0);
+  const Answer same = firedrill({"replay", out});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  EXPECT_THAT(same.out, AllOf(HasSubstr("compared with"), HasSubstr("the final digest")));
+  std::stringstream text;
+  text << std::ifstream(out + "/report.json").rdbuf();
+  auto report = nlohmann::json::parse(text.str());
+  report["runs"][0]["faults"]["fired"][0]["step"] = 2;
+  std::ofstream(out + "/report.json") << report;
+  const Answer elsewhere = firedrill({"replay", out});
+  EXPECT_EQ(elsewhere.code, 4);
+  EXPECT_THAT(elsewhere.out, HasSubstr("other faults fired, or elsewhere"));
+  report["runs"][0]["final_digest"] = "00";
+  std::ofstream(out + "/report.json") << report;
+  EXPECT_THAT(firedrill({"replay", out}).out, HasSubstr("another final state than the saved one"));
+  fs::remove(out + "/report.json");
+  EXPECT_EQ(firedrill({"replay", out}).code, 4);
+}
+
+TEST_F(CommandLine, TheReportHasTheSeedOfTheScenario) {
+  const std::string file = scenario("seeded.yaml", one_kill + "seed: 9\n");
+  EXPECT_EQ(nlohmann::json::parse(firedrill({"run", file, "--json", "-"}).out)["seed"], 9);
+  EXPECT_EQ(nlohmann::json::parse(firedrill({"run", file, "--json", "-", "--seed", "4"}).out)["seed"], 4);
+}
+
+TEST_F(CommandLine, OutIsRefusedWhereNothingIsKept) {
+  const std::string out = (folder_ / "out").string();
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"list", "faults"}, {"golden", "verify", job()}, {"audit", folder_.string()}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), {"--out", out});
+    const Answer answer = firedrill(arguments);
+    EXPECT_EQ(answer.code, 1) << verb.front();
+    EXPECT_THAT(answer.err, HasSubstr(fmt::format("--out: `{}` keeps nothing", verb.front())));
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
+TEST_F(CommandLine, AMutantThatSurvivesSaysHowToHuntItAgain) {
+  // The one plan of this seed does not show the mutant.
+  const Answer answer = firedrill({"mutants", "optimizer_step_reset", "--scenario", scenario("base.yaml", ""),
+                                   "--trials", "1", "--seed", "1", "--json", "-"});
+  EXPECT_EQ(answer.code, 2) << answer.out << answer.err;
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["survived"].size(), 1);
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["control"]["trials"], 50);
+  EXPECT_THAT(answer.err, HasSubstr("reproduce: firedrill mutants optimizer_step_reset --seed "));
+}
+
+TEST_F(CommandLine, ThePlanThatCaughtAMutantIsKeptAndFailsAgain) {
+  const std::string out = (folder_ / "out").string();
+  const std::string name = "optimizer_step_reset";
+  const Answer answer = firedrill({"mutants", name, "--scenario", scenario("base.yaml", ""), "--out", out});
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  const std::string plan = out + "/" + name + ".plan.json";
+  EXPECT_THAT(answer.out, EndsWith("reproduce: firedrill replay " + plan + "\n"));
+  std::stringstream text;
+  text << std::ifstream(out + "/report.json").rdbuf();
+  const auto killed = nlohmann::json::parse(text.str())["killed"][0];
+  EXPECT_EQ(killed["expected"], "resume_equals_golden");
+  const Answer again = firedrill({"replay", plan});
+  EXPECT_EQ(again.code, 2) << again.out;
+  EXPECT_THAT(again.out, HasSubstr(killed["property"].get<std::string>()));
+}
+
 TEST_F(CommandLine, AMutantIsCaughtWithExitTwoAndTheReproduceLineComesLast) {
   const Answer answer = firedrill({"mutants", "--scenario", scenario("base.yaml", one_kill), "--json", "-"});
   EXPECT_EQ(answer.code, 0) << answer.err;
@@ -235,3 +337,12 @@ TEST_F(CommandLine, ListsHaveNamesAndSummaries) {
 
 }  // namespace
 }  // namespace firedrill
+
+// The same program also is the zygote of the process world.
+int main(int argc, char** argv) {
+  firedrill::pin_numerics();
+  if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb)
+    return firedrill::zygote_main(argc, argv, firedrill::make_protocol);
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

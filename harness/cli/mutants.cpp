@@ -2,6 +2,7 @@
 // that survives shows a hole in the checks: exit 2.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "engine/base/text.h"
@@ -23,8 +24,9 @@ struct MutantArguments {
   std::int64_t trials = 1000;
 };
 
-// A catch means nothing if the right engine is caught too, so it goes first, over as many plans.
-constexpr std::int64_t control_trials = 50;
+// A catch means nothing if the right engine is caught too, so it runs the same plans: all that any mutant needed, and
+// no fewer than these.
+constexpr std::int64_t control_trials_min = 50;
 
 std::vector<const Mutant*> chosen(const MutantArguments& arguments, const CommonOptions& common,
                                   std::vector<std::string>& mistakes) {
@@ -54,35 +56,98 @@ struct Outcome {
   const Mutant* mutant = nullptr;  // nullptr: the right engine
   Hunt hunt;
   std::string error;
+
+  std::string name() const { return mutant == nullptr ? "right_engine" : std::string(mutant->name); }
 };
 
-int add_to(Report& report, const Outcome& outcome, std::int64_t trials_max) {
-  const Hunt& hunt = outcome.hunt;
-  const std::string name = outcome.mutant == nullptr ? "the right engine" : std::string(outcome.mutant->name);
-  if (!outcome.error.empty()) {
-    report.lines.push_back(fmt::format("error     {}: {}", name, outcome.error));
-    return 4;
+// The command that gives one outcome again: a plan that was kept, else the hunt from the seed on.
+std::string reproduce_of(const Outcome& outcome, const MutantArguments& arguments, const CommonOptions& common,
+                         const std::string& first_mutant, std::uint64_t seed) {
+  if (outcome.hunt.caught && !common.out.empty()) {
+    return fmt::format("firedrill replay {}", (common.out / (outcome.name() + ".plan.json")).string());
   }
-  if (outcome.mutant == nullptr) {
-    if (!hunt.caught) return 0;
-    report.lines.push_back(fmt::format("FAIL      {} fails {} in trial {} (seed {}), so no catch means anything: {}",
-                                       name, hunt.property, hunt.trials, hunt.plan.seed, hunt.evidence));
-    return 2;
-  }
+  const bool control = outcome.mutant == nullptr;
+  std::string line = fmt::format("firedrill mutants {} --seed {}", control ? first_mutant : outcome.name(),
+                                 control && outcome.hunt.caught ? outcome.hunt.plan.seed : seed);
+  const MutantArguments defaults;
+  if (arguments.scenario != defaults.scenario) line += fmt::format(" --scenario {}", arguments.scenario);
+  if (arguments.trials != defaults.trials) line += fmt::format(" --trials {}", arguments.trials);
+  for (const std::string& setting : common.set) line += fmt::format(" --set '{}'", setting);
+  return line;
+}
+
+int add_control(Report& report, const Outcome& control) {
+  const Hunt& hunt = control.hunt;
+  report.more["control"] = {{"trials", hunt.trials}, {"verdict", to_string(hunt.verdict)}};
   if (!hunt.caught) {
-    report.more["survived"].push_back(name);
+    report.lines.push_back(fmt::format("passed    the right engine, as control: {} trials", hunt.trials));
+    return 0;
+  }
+  const bool unknown = hunt.verdict == RunVerdict::unknown;
+  report.lines.push_back(fmt::format(
+      "{}      the right engine {} {} in trial {} (seed {}), so no catch means anything: {}",
+      unknown ? "UNKNOWN" : "FAIL", unknown ? "cannot be judged on" : "fails",
+      hunt.property.empty() ? "a check of its own" : hunt.property, hunt.trials, hunt.plan.seed, hunt.evidence));
+  return unknown ? 4 : 2;
+}
+
+int add_mutant(Report& report, const Outcome& outcome, const std::string& reproduce) {
+  const Hunt& hunt = outcome.hunt;
+  const std::string_view expected = outcome.mutant->caught_by;
+  if (!hunt.caught) {
+    report.more["survived"].push_back(outcome.name());
     report.lines.push_back(
-        fmt::format("SURVIVED  {}: {} trials, expected of {}", name, trials_max, outcome.mutant->caught_by));
+        fmt::format("SURVIVED  {}: {} trials, expected of {}", outcome.name(), hunt.trials, expected));
     return 2;
   }
-  report.more["killed"].push_back({{"mutant", name},
+  report.more["killed"].push_back({{"mutant", outcome.name()},
                                    {"property", hunt.property},
+                                   {"expected", expected},
                                    {"trials", hunt.trials},
                                    {"seed", hunt.plan.seed},
-                                   {"evidence", hunt.evidence}});
+                                   {"evidence", hunt.evidence},
+                                   {"reproduce", reproduce}});
   report.lines.push_back(
-      fmt::format("killed    {:<32} by {} in trial {}: {}", name, hunt.property, hunt.trials, hunt.evidence));
+      fmt::format("killed    {:<32} by {} in trial {}: {}", outcome.name(), hunt.property, hunt.trials, hunt.evidence));
   return 0;
+}
+
+void hunt_one(Outcome& outcome, Session& session, const Plan& base, std::int64_t trials, Progress& progress) {
+  progress.doing(outcome.mutant == nullptr ? "the right engine, as control" : outcome.name());
+  Result<Hunt> found = hunt(session, base, outcome.mutant == nullptr ? "" : outcome.mutant->name, base.seed, trials);
+  if (found) {
+    outcome.hunt = std::move(*found);
+  } else {
+    outcome.error = describe(found.error());
+  }
+  progress.done(fmt::format("{} {}", outcome.hunt.caught ? "caught" : "ran", outcome.name()));
+}
+
+// The control stands first and is run last: only then it is known how many plans it must pass.
+void hunt_all(std::vector<Outcome>& outcomes, const Plan& base, const MutantArguments& arguments,
+              const CommonOptions& common, Streams streams) {
+  Progress progress(streams, outcomes.size(), common.quiet);
+  PoolOptions pool{.jobs = common.jobs};
+  pool.session.golden_directory = golden_directory_of(arguments.scenario);
+  run_pool(outcomes.size() - 1, pool, [&](std::size_t i, Session& session) {
+    hunt_one(outcomes[i + 1], session, base, arguments.trials, progress);
+  });
+  std::int64_t trials = control_trials_min;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.hunt.caught) trials = std::max(trials, outcome.hunt.trials);
+  }
+  run_pool(1, pool,
+           [&](std::size_t, Session& session) { hunt_one(outcomes.front(), session, base, trials, progress); });
+}
+
+// A plan for everything that was caught, in the new directory.
+Status keep_plans(const std::vector<Outcome>& outcomes, const std::filesystem::path& directory) {
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);  // writing says what is wrong
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.hunt.caught) FD_TRY_VOID(write_plan(outcome.hunt.plan, directory / (outcome.name() + ".plan.json")));
+  }
+  return {};
 }
 
 VerbResult work(const MutantArguments& arguments, const CommonOptions& common, Streams streams) {
@@ -93,34 +158,33 @@ VerbResult work(const MutantArguments& arguments, const CommonOptions& common, S
   if (!result.mistakes.empty()) return result;
 
   const Plan base = make_plan(scenarios.front(), {.seed = common.seed, .settings = common.set});
+  hunt_all(outcomes, base, arguments, common, streams);
+
   Report& report = result.report;
-  {
-    Progress progress(streams, outcomes.size(), common.quiet);
-    PoolOptions pool{.jobs = common.jobs};
-    pool.session.golden_directory = golden_directory_of(arguments.scenario);
-    run_pool(outcomes.size(), pool, [&](std::size_t i, Session& session) {
-      Outcome& outcome = outcomes[i];
-      const std::string_view name = outcome.mutant == nullptr ? "" : outcome.mutant->name;
-      progress.doing(name.empty() ? "the right engine, as control" : name);
-      Result<Hunt> found =
-          hunt(session, base, name, base.seed, outcome.mutant == nullptr ? control_trials : arguments.trials);
-      if (found) {
-        outcome.hunt = std::move(*found);
-      } else {
-        outcome.error = describe(found.error());
-      }
-      progress.done(
-          fmt::format("{} {}", outcome.hunt.caught ? "caught" : "ran", name.empty() ? "the right engine" : name));
-    });
-  }
-  report.more["killed"] = nlohmann::ordered_json::array();
-  report.more["survived"] = nlohmann::ordered_json::array();
-  report.more["canaries"] = nlohmann::ordered_json::array();
+  report.seed = base.seed;
+  for (const char* list : {"killed", "survived", "canaries"}) report.more[list] = nlohmann::ordered_json::array();
   std::vector<int> codes;
-  for (const Outcome& outcome : outcomes) codes.push_back(add_to(report, outcome, arguments.trials));
+  std::vector<std::string> again;
+  for (const Outcome& outcome : outcomes) {
+    const std::string reproduce = reproduce_of(outcome, arguments, common, outcomes[1].name(), base.seed);
+    if (!outcome.error.empty()) {
+      report.lines.push_back(fmt::format("error     {}: {}", outcome.name(), outcome.error));
+      codes.push_back(4);
+      continue;
+    }
+    codes.push_back(outcome.mutant == nullptr ? add_control(report, outcome) : add_mutant(report, outcome, reproduce));
+    if (codes.back() != 0 || (outcome.hunt.caught && !common.out.empty())) again.push_back("reproduce: " + reproduce);
+  }
+  report.lines.push_back(fmt::format("{} of {} mutants killed", report.more["killed"].size(), outcomes.size() - 1));
+  if (!common.out.empty()) {
+    if (const Status kept = keep_plans(outcomes, common.out); !kept) {
+      report.lines.push_back(fmt::format("error     {}", describe(kept.error())));
+      codes.push_back(4);
+    }
+  }
   report.exit_code = combined_exit_code(codes);
   report.verdict = verdict_of_exit_code(report.exit_code);
-  report.lines.push_back(fmt::format("{} of {} mutants killed", report.more["killed"].size(), outcomes.size() - 1));
+  report.lines.insert(report.lines.end(), again.begin(), again.end());
   return result;
 }
 

@@ -82,16 +82,17 @@ void compare_numbers(const fs::path& saved_file, RunReport& run, std::vector<std
   report.runs = {run};
   const std::optional<Numbers> now = numbers_in(to_json(report));
   if (saved->final_digest != now->final_digest) {
-    differs(run, fmt::format("another final state than the saved one: {}, not {}", now->final_digest,
-                             saved->final_digest));
+    differs(run,
+            fmt::format("another final state than the saved one: {}, not {}", now->final_digest, saved->final_digest));
   }
   if (saved->fired != now->fired) {
     differs(run, fmt::format("other faults fired, or elsewhere, than in {}: {} then, {} now", saved_file.string(),
                              saved->fired.size(), now->fired.size()));
   }
-  lines.push_back(fmt::format("compared with {}: the final digest, and the faults that fired with their places ({}); "
-                              "not the interleaving, which real processes do not repeat",
-                              saved_file.string(), now->fired.size()));
+  lines.push_back(
+      fmt::format("compared with {}: the final digest, and the faults that fired with their places ({}); "
+                  "not the interleaving, which real processes do not repeat",
+                  saved_file.string(), now->fired.size()));
 }
 
 VerbResult work(const std::string& given, const CommonOptions& common, Streams streams) {
