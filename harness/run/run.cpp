@@ -119,7 +119,7 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
     if (!recorded && !recorded.failed_with(Code::not_found)) return std::move(recorded).error();
     if (recorded && recorded->key == key) {
       job.golden = std::move(*recorded);
-      job.golden_note = fmt::format("recorded in {}", file.string());
+      job.golden_note = fmt::format("recorded in {}", std::filesystem::proximate(file).string());
       return &*job.golden;
     }
   }
