@@ -1,5 +1,8 @@
 #include "engine/base/digest.h"
 
+#ifndef NDEBUG
+#define XXH_NO_INLINE_HINTS 1  // gcc does not inline through function pointers at -Og
+#endif
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
 #include <xxhash.h>

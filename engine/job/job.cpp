@@ -58,9 +58,10 @@ void check_training(const Job& job, Mistakes& mistakes) {
   mistakes.require(s.backoff > 0.0 && s.backoff < 1.0, "precision.scaler.backoff is {}: give a number in (0, 1)",
                    s.backoff);
   mistakes.require(s.growth_interval >= 1, "precision.scaler.growth_interval is {}: give 1 or more", s.growth_interval);
-  mistakes.require(job.batch.lane_micro_batch >= 1, "batch.lane_micro_batch is {}: give 1 or more",
-                   job.batch.lane_micro_batch);
-  mistakes.require(job.batch.accumulation >= 1, "batch.accumulation is {}: give 1 or more", job.batch.accumulation);
+  mistakes.require(job.batch.lane_micro_batch >= 1 && job.batch.lane_micro_batch <= 65536,
+                   "batch.lane_micro_batch is {}: give 1 to 65536", job.batch.lane_micro_batch);
+  mistakes.require(job.batch.accumulation >= 1 && job.batch.accumulation <= 65536,
+                   "batch.accumulation is {}: give 1 to 65536", job.batch.accumulation);
   mistakes.require(job.data.held_out >= 0.0 && job.data.held_out <= 0.5,
                    "data.held_out is {}: give a share in [0, 0.5]", job.data.held_out);
 }
@@ -122,7 +123,7 @@ std::vector<std::string> mistakes_in(const Job& job) {
   mistakes.require(job.numerics == Numerics::pinned, "numerics is native: only pinned is supported yet");
   mistakes.require(job.lanes.tp == 1, "lanes.tp is {}: only 1 is supported yet", job.lanes.tp);
   mistakes.require(job.lanes.cp == 1, "lanes.cp is {}: only 1 is supported yet", job.lanes.cp);
-  mistakes.require(job.steps >= 1, "steps is {}: give 1 or more", job.steps);
+  mistakes.require(job.steps >= 1 && job.steps <= 10'000'000, "steps is {}: give 1 to 10000000", job.steps);
   mistakes.require(job.checkpoint.every >= 0, "checkpoint.every is {}: give 0 (at the end only) or more",
                    job.checkpoint.every);
   mistakes.require(job.checkpoint.keep_validated >= 1, "checkpoint.keep_validated is {}: give 1 or more",

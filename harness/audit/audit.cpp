@@ -129,9 +129,16 @@ const AuditedCheckpoint* AuditReport::newest() const {
   return found == checkpoints.rend() ? nullptr : &*found;
 }
 
+bool AuditReport::lost(const AuditedCheckpoint& checkpoint) const {
+  if (!checkpoint.validated || checkpoint.committed || checkpoint.tombstone || checkpoint.rejected) return false;
+  const AuditedCheckpoint* kept = newest();
+  return kept == nullptr || kept->id < checkpoint.id;
+}
+
 bool AuditReport::damaged() const {
-  return record_damaged || std::any_of(checkpoints.begin(), checkpoints.end(), [](const AuditedCheckpoint& checkpoint) {
-           return checkpoint.stands() && !checkpoint.intact();
+  return record_damaged ||
+         std::any_of(checkpoints.begin(), checkpoints.end(), [this](const AuditedCheckpoint& checkpoint) {
+           return (checkpoint.stands() && !checkpoint.intact()) || lost(checkpoint);
          });
 }
 
@@ -157,7 +164,8 @@ std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, con
   std::int64_t held = 0;
   bool readable = true;
   for (const Shard& shard : manifest->shards) {
-    ShardFile& file = shards.emplace_back(auditing::open_shard(files, manifest->directory + '/' + shard.name, held));
+    ShardFile& file =
+        shards.emplace_back(auditing::open_shard(files, manifest->directory + '/' + shard.name, shard.size, held));
     readable = readable && file.problem.empty();
     key.insert(key.end(), {static_cast<std::uint64_t>(file.size), file.digest.high, file.digest.low});
   }

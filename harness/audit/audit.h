@@ -100,7 +100,10 @@ struct AuditReport {
   const AuditedCheckpoint* find(const CheckpointId& id) const;
   // The newest that stands, whole or not; nullptr: none.
   const AuditedCheckpoint* newest() const;
-  // Something that must be whole is not.
+  // It was validated, is newer than all that stand, and its manifest is gone without a tombstone: retention never
+  // leaves that behind.
+  bool lost(const AuditedCheckpoint& checkpoint) const;
+  // Something that must be whole is not, or is lost.
   bool damaged() const;
 };
 

@@ -317,8 +317,16 @@ TEST(Audit, KeepsMarksApartFromContents) {
   EXPECT_FALSE(report.checkpoints[3].committed);
   EXPECT_THAT(report.checkpoints[3].contents->problems, ElementsAre("it has no manifest"));
   EXPECT_EQ(report.newest(), nullptr);
-  EXPECT_FALSE(report.damaged());
   EXPECT_THAT(report.problems, ElementsAre("manifests/readme does not belong there"));
+}
+
+TEST(Audit, CallsAValidatedCheckpointWithoutItsManifestDamageUnlessANewerOneStands) {
+  Root lost;
+  lost.files["validated/4-1-1"] = "";
+  EXPECT_TRUE(lost.audit().damaged()) << "2-1-1 is older";
+  Root retired;
+  retired.files["validated/1-1-1"] = "";
+  EXPECT_FALSE(retired.audit().damaged()) << "a mark that retention had no time to remove";
 }
 
 TEST(Audit, HidesWhatALaterAttemptDidNotAccept) {
@@ -375,7 +383,7 @@ TEST(Audit, ReadsFilesThatAreTooLargeToHoldPartByPart) {
   std::vector<auditing::ShardFile> shards;
   for (const auditing::Shard& shard : manifest->shards) {
     std::int64_t held = auditing::held_max;
-    shards.push_back(auditing::open_shard(*view, "shards/2-1-1/" + shard.name, held));
+    shards.push_back(auditing::open_shard(*view, "shards/2-1-1/" + shard.name, shard.size, held));
     ASSERT_FALSE(shards.back().whole);
     ASSERT_TRUE(shards.back().file);
   }

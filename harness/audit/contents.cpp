@@ -204,7 +204,7 @@ Result<Value> read_file(FileSystem& files, const std::string& path, std::int64_t
   return bytes;
 }
 
-ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t& held) {
+ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t expected, std::int64_t& held) {
   ShardFile shard;
   const auto fail = [&](const Error& error) {
     shard.problem = error.code == Code::not_found ? std::string("is missing") : error.message;
@@ -215,6 +215,10 @@ ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t& h
   const auto size = (*file)->size();
   if (!size) return fail(size.error());
   shard.size = *size;
+  if (shard.size != expected) {  // nothing in it can be right, and it may be far too large to read
+    shard.problem = fmt::format("is {} bytes long, not {}", shard.size, expected);
+    return shard;
+  }
   if (shard.size <= whole_file_max && held + shard.size <= held_max) {
     auto whole = (*file)->read(0, shard.size);
     if (!whole) return fail(whole.error());

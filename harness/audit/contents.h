@@ -29,7 +29,7 @@ struct ShardFile {
 };
 
 // `held` counts the bytes of whole files.
-ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t& held);
+ShardFile open_shard(FileSystem& files, const std::string& path, std::int64_t expected, std::int64_t& held);
 
 // The whole of a file of at most `size_max` bytes.
 Result<Value> read_file(FileSystem& files, const std::string& path, std::int64_t size_max);

@@ -8,7 +8,12 @@
 namespace firedrill {
 
 void add_common(CLI::App& app, CommonOptions& options) {
-  app.add_option("--seed", options.seed, "Seed of the plan's choices and of the scheduler")->group("Common");
+  app.add_option("--seed", options.seed, "Seed of the plan's choices and of the scheduler")
+      ->check([](const std::string& text) {
+        return parse_whole(text) ? std::string()
+                                 : fmt::format("--seed is {}: give a whole number from 0 to {}", text, UINT64_MAX);
+      })
+      ->group("Common");
   app.add_option("--jobs", options.jobs, "Runs at a time")->check(CLI::Range(1, 1024))->group("Common");
   app.add_option("--mutant", options.mutant, "Run with this broken engine part; see `list mutants`")->group("Common");
   app.add_option("--set", options.set, "Change a value of the scenario: path=value, as in job.steps=8")

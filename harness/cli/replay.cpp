@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "faults/budget.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
@@ -106,6 +107,15 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
   }
   if (common.seed) plan->seed = *common.seed;
   if (!common.mutant.empty()) plan->mutant = common.mutant;
+  const Plan& choices = *plan;
+  for (auto& mistakes : {mistakes_in(choices.job), mistakes_in(choices.layout, choices.job)})
+    for (const std::string& mistake : mistakes)
+      result.mistakes.push_back(fmt::format("{}: {}", file.string(), mistake));
+  for (std::size_t i = 0; i < choices.faults.size() && result.mistakes.empty(); ++i) {
+    if (choices.faults[i].may_not_fire) continue;  // a drawn place that the run may never reach
+    for (const std::string& mistake : mistakes_in_fault(choices.faults[i], choices.job, choices.layout))
+      result.mistakes.push_back(fmt::format("{}: faults[{}]: {}", file.string(), i, mistake));
+  }
   if (!common.set.empty()) result.mistakes.emplace_back("--set does not apply to a plan: its choices are made");
   if (!result.mistakes.empty()) return result;
 

@@ -79,12 +79,17 @@ std::string attempts(const RunReport& run) {
   return text;
 }
 
+// A pass where something else was expected must not read as one.
+std::string headline(const RunReport& run) {
+  return run.verdict == RunVerdict::pass && !met(run) ? "UNEXPECTED" : upper(to_string(run.verdict));
+}
+
 }  // namespace
 
 std::string to_text(const RunReport& run) {
   std::string text =
-      fmt::format("{}  {}  ({}, {}, seed {}{})  {:.2f} s\n", upper(to_string(run.verdict)), run.scenario, run.world,
-                  run.layout, run.seed, run.mutant.empty() ? "" : fmt::format(", mutant {}", run.mutant), run.seconds);
+      fmt::format("{}  {}  ({}, {}, seed {}{})  {:.2f} s\n", headline(run), run.scenario, run.world, run.layout,
+                  run.seed, run.mutant.empty() ? "" : fmt::format(", mutant {}", run.mutant), run.seconds);
   if (run.mutant.empty() && run.expected != "pass") {
     text += fmt::format("  expected       {}: {}\n", run.expected, met(run) ? "met" : "NOT MET");
   }

@@ -135,7 +135,7 @@ TEST_F(ScenarioFiles, MistakesOfTheJobComeWithThoseOfTheScenario) {
   EXPECT_THAT(mistakes[0], StartsWith("s.yaml:3:8: world must be"));
   EXPECT_EQ(mistakes[1], "jobs/bad.yaml:2:8: missing key `layers` in model");
   EXPECT_EQ(mistakes[2], "jobs/bad.yaml:2:9: unknown key `lyers` in model: did you mean `layers`?");
-  EXPECT_EQ(mistakes[3], "jobs/bad.yaml:4:8: steps is 0: give 1 or more");
+  EXPECT_EQ(mistakes[3], "jobs/bad.yaml:4:8: steps is 0: give 1 to 10000000");
   EXPECT_THAT(mistakes[4], StartsWith("jobs/bad.yaml:5:17: optimizer.lr is -1"));
 }
 
