@@ -116,12 +116,8 @@ TEST(ZygoteLauncher, RanksDieWithTheirSupervisor) {
   const pid_t supervisor = ::fork();
   if (supervisor == 0) {
     const auto launcher = make_launcher();
-    auto channel = make_channel();
-    Heard heard;
-    ChannelPeer peer(0, std::move(channel->first), heard);
-    const auto started =
-        launcher->start(RankStart{.rank = 0, .attempt = 1, .payload = "talk", .channel = std::move(channel->second)});
-    if (!started || !receive_until(peer, [&] { return heard.events.size() == 1; })) ::_exit(1);
+    const auto started = launcher->start(RankStart{.rank = 0, .attempt = 1, .payload = "hang"});
+    if (!started) ::_exit(1);
     if (::write(ends[1], &started->pid, sizeof(started->pid)) < 0) ::_exit(1);
     ::kill(::getpid(), SIGKILL);
   }
@@ -130,7 +126,9 @@ TEST(ZygoteLauncher, RanksDieWithTheirSupervisor) {
   ASSERT_EQ(::waitpid(supervisor, nullptr, 0), supervisor);
   int status = 0;
   ASSERT_EQ(::waitpid(rank, &status, 0), rank);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  // By the signal; or by its own look at who its parent is, if the supervisor died before the signal was asked for. A
+  // rank that outlives it hangs here for ever.
+  EXPECT_TRUE(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) != 0);
   while (::waitpid(-1, nullptr, 0) > 0) {  // its zygote
   }
   ::close(ends[0]);

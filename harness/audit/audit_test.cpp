@@ -262,8 +262,7 @@ TEST(Audit, SeesAManifestUnderAnotherName) {
   ASSERT_NE(checkpoint, nullptr);
   EXPECT_FALSE(checkpoint->intact());
   EXPECT_FALSE(checkpoint->contents->provenance_coherent);
-  EXPECT_THAT(checkpoint->contents->problems,
-              ElementsAre("the manifest is of checkpoint 2-1-1"));
+  EXPECT_THAT(checkpoint->contents->problems, ElementsAre("the manifest is of checkpoint 2-1-1"));
 }
 
 TEST(Audit, RefusesManifestsThatCannotBe) {
