@@ -1,8 +1,8 @@
 # firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [EXECUTABLE name])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
-# program per folder, each x_bench.cpp is a program of its own. ROOMS are the rooms whose headers it may include;
-# its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
+# program per folder, each x_bench.cpp is a program of its own, built when it is asked for. ROOMS are the rooms whose headers it may
+# include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
 function(firedrill_room folder)
   cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
@@ -49,7 +49,7 @@ function(firedrill_room folder)
   foreach(bench IN LISTS benches)
     get_filename_component(name ${bench} NAME_WE)
     if(benchmark_FOUND)
-      add_executable(${name} ${bench})
+      add_executable(${name} EXCLUDE_FROM_ALL ${bench})
       target_link_libraries(${name} PRIVATE ${target} ${test_rooms} benchmark::benchmark)
       if(ROOM_TORCH)
         target_precompile_headers(${name} REUSE_FROM firedrill_torch_pch)
@@ -69,6 +69,8 @@ function(firedrill_test name folder torch libraries)
   endif()
   if(torch)
     target_precompile_headers(${name} REUSE_FROM firedrill_torch_pch)
+  elseif(CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(${name} PRIVATE -O1)  # what tests call is optimised; the tests themselves need not be
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
