@@ -1,8 +1,8 @@
 # firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [EXECUTABLE name])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
-# program per folder, each x_bench.cpp is a program of its own, built when it is asked for. ROOMS are the rooms whose headers it may
-# include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
+# program per folder, each x_bench.cpp is a program of its own, built when it is asked for. ROOMS are the rooms whose
+# headers it may include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
 function(firedrill_room folder)
   cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
