@@ -49,7 +49,7 @@ AttemptResult ProcessAttempt::run() {
     press_on();
   }
   write_history();
-  result_.why = result_.broken > 0 || first_death_.empty() ? first_error_ : first_death_;
+  result_.why = result_.stuck || result_.broken > 0 || first_death_.empty() ? first_error_ : first_death_;
   if (result_.why.empty()) result_.why = "the job finished";
   return result_;
 }
@@ -62,15 +62,20 @@ void ProcessAttempt::wait_for_news() {
     watched.push_back({.fd = rank.running ? rank.peer->descriptor() : -1, .events = POLLIN, .revents = 0});
     watched.push_back({.fd = rank.running ? rank.process.exited.number() : -1, .events = POLLIN, .revents = 0});
   }
-  int patience = -1;
-  if (first_bad_end_) {
-    const Moment until = *first_bad_end_ + (told_ ? told_after + killed_after : told_after);
-    const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
-    patience = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-  }
-  ::poll(watched.data(), watched.size(), patience);
+  Moment until = last_heard_ + silence_max_;
+  if (first_bad_end_) until = *first_bad_end_ + (told_ ? told_after + killed_after : told_after);
+  const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
+  const int patience = static_cast<int>(std::clamp<std::int64_t>(left.count(), 10, 1'000'000));
+  const int news = ::poll(watched.data(), watched.size(), patience);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (watched[2 * i].revents != 0) ranks_[i].peer->receive();
+  }
+  if (news > 0) last_heard_ = steady_clock::now();
+  if (!first_bad_end_ && steady_clock::now() >= last_heard_ + silence_max_) {
+    result_.stuck = true;
+    first_error_ = fmt::format("no rank said anything for {} s",
+                               std::chrono::duration_cast<std::chrono::seconds>(silence_max_).count());
+    first_bad_end_ = steady_clock::now();
   }
 }
 

@@ -28,8 +28,9 @@ class ProcessAttempt final : private ChannelListener {
   static constexpr std::chrono::milliseconds told_after{500};
   static constexpr std::chrono::milliseconds killed_after{2'000};
 
-  ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, int attempt)
-      : launcher_(launcher), epoch_(epoch), history_(history), attempt_(attempt) {}
+  // `silence_max`: when no rank has said anything for that long, all of them are told to abort and then killed.
+  ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, int attempt, Duration silence_max)
+      : launcher_(launcher), epoch_(epoch), history_(history), attempt_(attempt), silence_max_(silence_max) {}
   // Kills and reaps what still runs.
   ~ProcessAttempt() override;
 
@@ -65,6 +66,8 @@ class ProcessAttempt final : private ChannelListener {
   Epoch epoch_;
   History& history_;
   int attempt_;
+  Duration silence_max_;
+  Moment last_heard_ = std::chrono::steady_clock::now();
   std::vector<Rank> ranks_;
   std::vector<Event> events_;
   AttemptResult result_;

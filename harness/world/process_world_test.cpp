@@ -148,6 +148,20 @@ TEST(ProcessWorld, AnInjectedErrorReachesTheJobAndNoRankDies) {
   }
 }
 
+TEST(ProcessWorld, RanksThatFallSilentForEverAreEndedAndTheRunSaysSo) {
+  Plan plan = quickstart();
+  plan.faults.clear();
+  plan.mutant = "sleeping";
+  plan.job.cluster.deadline = std::chrono::seconds(1);
+  Drill drill(plan);
+  const Result<RunOutcome> outcome = drill.in_processes();
+  ASSERT_TRUE(outcome) << describe(outcome.error());
+  EXPECT_FALSE(outcome->finished);
+  EXPECT_TRUE(outcome->unprovoked);
+  EXPECT_EQ(outcome->attempts, 1) << "another attempt would hang as well";
+  EXPECT_NE(outcome->why.find("no rank said anything for 3 s"), std::string::npos) << outcome->why;
+}
+
 TEST(ProcessWorld, LeavesNoProcessAndKeepsTheDiskItWasGiven) {
   std::string directory = (std::filesystem::temp_directory_path() / "firedrill-world-XXXXXX").string();
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
