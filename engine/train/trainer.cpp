@@ -10,7 +10,6 @@ namespace firedrill {
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
                  Parts& parts, TrainingState state)
     : job_(job),
-      layout_(layout),
       model_(model),
       sampler_(sampler),
       text_(std::move(text)),

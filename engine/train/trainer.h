@@ -58,7 +58,6 @@ class Trainer {
   Call call(std::string_view purpose) const;
 
   const Job& job_;
-  const Layout& layout_;
   const Model& model_;
   const Sampler& sampler_;
   Value text_;

@@ -1,6 +1,5 @@
 // Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each
-// overrides one step of the checkpoint protocol. Known failures of real systems, by their numbers in the list of
-// failures in README.md.
+// is a mistake that real systems have made, as one overridden step of the checkpoint protocol.
 #pragma once
 
 #include <memory>

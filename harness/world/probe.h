@@ -40,8 +40,6 @@ class Prober {
     return known->second;
   }
 
-  std::uint64_t hits() const { return hits_; }
-
  private:
   static constexpr std::uint64_t recheck_every = 10'000;
   void recheck(std::int64_t kept, std::int64_t fresh) const;
