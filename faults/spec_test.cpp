@@ -5,7 +5,7 @@
 #include <set>
 
 #include "faults/kinds.h"
-#include "faults/persistence.h"
+#include "faults/node_loss.h"
 
 namespace firedrill {
 namespace {

@@ -89,9 +89,19 @@ struct PrecisionSpec {
 
 enum class OnError : std::uint8_t { stop, continue_training };
 
+enum class PublishMode : std::uint8_t {
+  sync,   // training waits for the publish
+  async,  // a snapshot is taken and training goes on; at most one publish is in flight
+};
+
+// Where commits, validations and rejections are recorded.
+enum class CatalogKind : std::uint8_t { files, rocksdb };
+
 struct CheckpointSpec {
   int every = 0;  // steps; 0 only at the end
   int keep_validated = 2;
+  PublishMode mode = PublishMode::sync;
+  CatalogKind catalog = CatalogKind::files;
   OnError on_error = OnError::stop;
   int failures_max = 0;  // with continue: failed publishes in a row that are survived
   bool operator==(const CheckpointSpec&) const = default;

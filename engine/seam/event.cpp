@@ -6,11 +6,11 @@ namespace firedrill {
 namespace {
 
 constexpr std::array<std::string_view, event_kind_count> names = {
-    "attempt_started", "attempt_ended", "rank_ended",   "node_lost",     "run_ended",     "floor_lowered",
-    "fault_planned",   "fault_fired",   "probe",        "golden",        "golden_sample", "rank_started",
-    "sample",          "step_done",     "found",        "restored",      "started_fresh", "save_started",
-    "shard_written",   "committed",     "validated",    "save_failed",   "acknowledged",  "retired",
-    "rejected",        "damage",        "disk_changed", "message_taken", "note"};
+    "attempt_started", "attempt_ended", "rank_ended", "node_lost",    "run_ended",     "floor_lowered",
+    "fault_planned",   "fault_fired",   "probe",      "golden",       "golden_sample", "rank_started",
+    "sample",          "step_done",     "found",      "restored",     "started_fresh", "save_dispatched",
+    "save_started",    "shard_written", "committed",  "validated",    "save_failed",   "acknowledged",
+    "retired",         "rejected",      "damage",     "disk_changed", "message_taken", "note"};
 
 }  // namespace
 

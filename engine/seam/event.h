@@ -31,21 +31,22 @@ enum class EventKind : std::uint8_t {
   golden_sample,  // step; a=epoch, b=sample, c=lane: what the job must consume in that step
 
   // By the engine (rank >= 0).
-  rank_started,   // name=layout
-  sample,         // step; a=epoch, b=sample, c=lane: consumed by this rank in this step
-  step_done,      // step; digest=state digest after the step; a=1 if the update was skipped (loss scale)
-  found,          // a=step chosen (-1: none listed), b=attempt, c=try: the group's decision in this attempt; name=id
-  restored,       // step=a step restored, b=attempt, c=try of the checkpoint; digest=state digest; name=id
-  started_fresh,  // no checkpoint was found: the job begins at step 0
-  save_started,   // step; a=try
-  shard_written,  // step; a=try; name=path; digest=digest of the shard; b=size
-  committed,      // step; a=try; name=id of the checkpoint (step-attempt-try), by the coordinator
-  validated,      // step; a=try; name=id; by the coordinator, after the mark is durable
-  save_failed,    // step; a=try; b=1 if the publish as a whole failed; name=error text, detail=code; c=1 if injected
-  acknowledged,   // step; a=try; name=id; digest=state digest saved; by every rank
-  retired,        // a=step, b=attempt, c=try of the checkpoint whose tombstone is durable; name=id
-  rejected,       // a=step, b=attempt, c=try; name=id, detail=why
-  damage,         // a candidate was found damaged: a=step, b=attempt, c=try; name=id, detail=what
+  rank_started,     // name=layout
+  sample,           // step; a=epoch, b=sample, c=lane: consumed by this rank in this step
+  step_done,        // step; digest=state digest after the step; a=1 if the update was skipped (loss scale)
+  found,            // a=step chosen (-1: none listed), b=attempt, c=try: the group's decision in this attempt; name=id
+  restored,         // step=a step restored, b=attempt, c=try of the checkpoint; digest=state digest; name=id
+  started_fresh,    // no checkpoint was found: the job begins at step 0
+  save_dispatched,  // step; digest=state digest of the snapshot: an asynchronous publish of it is asked for
+  save_started,     // step; a=try
+  shard_written,    // step; a=try; name=path; digest=digest of the shard; b=size
+  committed,        // step; a=try; name=id of the checkpoint (step-attempt-try), by the coordinator
+  validated,        // step; a=try; name=id; by the coordinator, after the mark is durable
+  save_failed,      // step; a=try; b=1 if the publish as a whole failed; name=error text, detail=code; c=1 if injected
+  acknowledged,     // step; a=try; name=id; digest=state digest saved; by every rank
+  retired,          // a=step, b=attempt, c=try of the checkpoint whose tombstone is durable; name=id
+  rejected,         // a=step, b=attempt, c=try; name=id, detail=why
+  damage,           // a candidate was found damaged: a=step, b=attempt, c=try; name=id, detail=what
   disk_changed,  // a=FileOp, b=bytes, c=0 well or 1+Code of its error; name=path, detail=second path. An operation took
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)

@@ -17,6 +17,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/value.h"
+#include "engine/seam/clock.h"
 
 namespace firedrill {
 
@@ -25,6 +26,8 @@ enum class FileKind : std::uint8_t { file, directory };
 struct FileInfo {
   FileKind kind = FileKind::file;
   std::int64_t size = 0;  // bytes; 0 for a directory
+  // When the content last changed, by the clock of the node that wrote it: it may be wrong. Nothing may decide by it.
+  Time modified{0};
 };
 
 class File {

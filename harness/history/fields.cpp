@@ -26,6 +26,7 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::step_done) = {.a = "skipped", .digest = "state"};
   of(EventKind::found) = {.a = "chosen_step", .b = "chosen_attempt", .c = "chosen_try", .name = "id"};
   of(EventKind::restored) = {.b = "saved_attempt", .c = "saved_try", .name = "id", .digest = "state"};
+  of(EventKind::save_dispatched) = {.digest = "state"};
   of(EventKind::save_started) = {.a = "try"};
   of(EventKind::shard_written) = {.a = "try", .b = "size", .name = "path", .digest = "shard"};
   of(EventKind::committed) = {.a = "try", .name = "id"};

@@ -225,6 +225,8 @@ Json write_value(const Expectation& expect) {
 Names<LastBatch> names_of(LastBatch) {
   return {{"drop", LastBatch::drop}, {"pad", LastBatch::pad}, {"keep", LastBatch::keep}};
 }
+Names<PublishMode> names_of(PublishMode) { return {{"sync", PublishMode::sync}, {"async", PublishMode::async}}; }
+Names<CatalogKind> names_of(CatalogKind) { return {{"files", CatalogKind::files}, {"rocksdb", CatalogKind::rocksdb}}; }
 Names<Decay> names_of(Decay) { return {{"constant", Decay::constant}, {"cosine", Decay::cosine}}; }
 Names<Precision> names_of(Precision) { return {{"fp32", Precision::fp32}}; }
 Names<Numerics> names_of(Numerics) { return {{"pinned", Numerics::pinned}, {"native", Numerics::native}}; }

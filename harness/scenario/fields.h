@@ -73,6 +73,8 @@ Json write_value(const Expectation& expect);
 Names<LastBatch> names_of(LastBatch);
 Names<Decay> names_of(Decay);
 Names<Precision> names_of(Precision);
+Names<PublishMode> names_of(PublishMode);
+Names<CatalogKind> names_of(CatalogKind);
 Names<Numerics> names_of(Numerics);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
@@ -136,8 +138,8 @@ template <class V>
 void visit(V& v, CheckpointSpec& checkpoint) {
   v.field("every", checkpoint.every);
   v.field("keep_validated", checkpoint.keep_validated);
-  v.field("mode", Keyword{"sync", {"async"}});
-  v.field("catalog", Keyword{"files", {"rocksdb"}});
+  v.field("mode", checkpoint.mode);
+  v.field("catalog", checkpoint.catalog);
   v.field("on_error", OnErrorText{checkpoint});
 }
 

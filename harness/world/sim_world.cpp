@@ -11,7 +11,7 @@
 #include "faults/faulty_file_system.h"
 #include "faults/faulty_store.h"
 #include "faults/faulty_transport.h"
-#include "faults/persistence.h"
+#include "faults/node_loss.h"
 
 namespace firedrill {
 namespace {

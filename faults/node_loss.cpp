@@ -1,4 +1,4 @@
-#include "faults/persistence.h"
+#include "faults/node_loss.h"
 
 namespace firedrill {
 
