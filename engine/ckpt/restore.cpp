@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
@@ -104,10 +105,16 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
     if (told.failure) return *told.failure;
     remember(id, Known::Standing::validated);
   }
-  StateView state = structure_only(into);
-  for (std::size_t g = 0; g < state.size(); ++g) state[g].value = assembled->groups[g];
-  FD_TRY_VOID(restored(ctx, found, state));
-  into = std::move(state);
+  // In place: to copy the list costs more than all the rest of this. What was there comes back if this fails.
+  std::vector<Value> before;
+  before.reserve(into.size());
+  for (std::size_t g = 0; g < into.size(); ++g) {
+    before.push_back(std::exchange(into[g].value, assembled->groups[g]));
+  }
+  if (Status taken = restored(ctx, found, into); !taken) {
+    for (std::size_t g = 0; g < before.size(); ++g) into[g].value = before[g];
+    return taken;
+  }
   const Digest digest = digest_of_state(into);
   describe_state(ctx.parts.observer, into, digest);
   emit(ctx.parts.observer, ctx.parts.position,
