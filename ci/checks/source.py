@@ -32,7 +32,7 @@ class Source:
         """Tests, benchmarks, contracts (tests that several implementations share), and headers that are called test_x.h
         or whose opening comment says "For tests" may use more than the engine."""
         stem = self.name.rsplit(".", 1)[0]
-        return (stem.endswith(("_test", "_bench", "_contract")) or "/contract/" in self.path
+        return (stem.endswith(("_test", "_bench", "_fuzz", "_contract")) or "/contract/" in self.path
                 or (self.path.endswith(".h") and (stem.startswith("test_") or "For tests" in self.opening)))
 
     @property

@@ -1,7 +1,8 @@
 # firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [EXECUTABLE name])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
-# program per folder, each x_bench.cpp is a program of its own, built when it is asked for. ROOMS are the rooms whose
+# program per folder, each x_bench.cpp is a program of its own, built when it is asked for, as is each x_fuzz.cpp in the
+# fuzz preset. ROOMS are the rooms whose
 # headers it may include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
 function(firedrill_room folder)
   cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
@@ -11,9 +12,11 @@ function(firedrill_room folder)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(benches ${sources})
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+  set(fuzzers ${sources})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   set(mains ${sources})
   list(FILTER mains INCLUDE REGEX "/main\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|/main)\\.cpp$")
   set(rooms ${ROOM_ROOMS})
   list(TRANSFORM rooms REPLACE "/" "_")
   set(test_rooms ${ROOM_TEST_ROOMS})
@@ -47,6 +50,14 @@ function(firedrill_room folder)
   endif()
   if(tests)
     firedrill_test(${target}_test ${folder} "${ROOM_TORCH}" "${target};${test_rooms}" ${tests})
+  endif()
+  if(DEFINED FIREDRILL_FUZZ AND NOT FIREDRILL_FUZZ EQUAL -1)
+    foreach(fuzzer IN LISTS fuzzers)
+      get_filename_component(name ${fuzzer} NAME_WE)
+      add_executable(${name} EXCLUDE_FROM_ALL ${fuzzer})
+      target_link_libraries(${name} PRIVATE ${target} ${test_rooms} GTest::gtest)
+      target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    endforeach()
   endif()
   find_package(benchmark QUIET)
   foreach(bench IN LISTS benches)

@@ -35,6 +35,10 @@ if(FIREDRILL_SANITIZE)
   target_compile_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE})
+  string(FIND "${FIREDRILL_SANITIZE}" fuzzer FIREDRILL_FUZZ)  # not -1: the fuzz targets (x_fuzz.cpp) can be built
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(firedrill_flags INTERFACE -Wno-unknown-pragmas)  # those of gcc
 endif()
 if(FIREDRILL_SANITIZE STREQUAL "thread")
   # Asio's memory fences, which that sanitizer does not understand, are not needed where each queue has its mutex.

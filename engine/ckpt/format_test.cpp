@@ -1,41 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
+#include "engine/ckpt/frozen_root.h"
 #include "engine/ckpt/test_run.h"
 
 namespace firedrill {
 namespace {
-
-namespace fs = std::filesystem;
-
-const fs::path frozen_root = "golden/format-1";
-
-// The files of a real directory, as a disk.
-std::unique_ptr<TestDisk> disk_of(const fs::path& root) {
-  auto disk = std::make_unique<TestDisk>();
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
-    auto inode = std::make_shared<TestDisk::Inode>();
-    inode->directory = entry.is_directory();
-    if (!inode->directory) {
-      std::ostringstream data;
-      data << std::ifstream(entry.path(), std::ios::binary).rdbuf();
-      inode->data = data.str();
-    }
-    disk->now[entry.path().lexically_relative(root).generic_string()] = inode;
-  }
-  return disk;
-}
-
-// The digest of the job that wrote it; jobs may gain fields, the frozen checkpoint does not.
-Digest frozen_job(TestDisk& disk) {
-  DirectCompute compute;
-  const auto manifest = parse_manifest(compute, Value::copy_of(disk.at("manifests/2-1-1")));
-  EXPECT_TRUE(manifest.ok());
-  return manifest->head().job;
-}
 
 TEST(FormatOne, IsStillReadByFourTwoAndOneRanks) {
   for (const int ranks : {4, 2, 1}) {

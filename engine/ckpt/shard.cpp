@@ -204,9 +204,10 @@ Result<ShardHeader> parse_shard_header(std::string_view bytes) {
     return not_whole("its sizes cannot be");
   }
   header.run_id = in.raw(run_size);
-  in.raw(padded(run_size) - run_size);
+  const std::string_view padding = in.raw(padded(run_size) - run_size);
   if (in.digest() != digest_of(bytes.substr(0, size - sizeof(Digest)))) return not_whole("its digest does not hold");
-  if (kind >= shard_kind_count || header.payload < 0) return not_whole("its fields cannot be");
+  const bool zeros = padding.find_first_not_of('\0') == std::string_view::npos;
+  if (kind >= shard_kind_count || header.payload < 0 || !zeros) return not_whole("its fields cannot be");
   header.kind = static_cast<ShardKind>(kind);
   header.size = size;
   return header;
