@@ -232,6 +232,12 @@ Names<Precision> names_of(Precision) { return {{"fp32", Precision::fp32}}; }
 Names<Numerics> names_of(Numerics) { return {{"pinned", Numerics::pinned}, {"native", Numerics::native}}; }
 Names<WorldKind> names_of(WorldKind) { return {{"sim", WorldKind::sim}, {"process", WorldKind::process}}; }
 Names<RecoveryPolicy> names_of(RecoveryPolicy) { return {{"restart", RecoveryPolicy::restart}}; }
+Names<CrashProfile> names_of(CrashProfile) {
+  return {{"posix", CrashProfile::posix}, {"ext4", CrashProfile::ext4}, {"nfs", CrashProfile::nfs}};
+}
+Names<TornAt> names_of(TornAt) {
+  return {{"first", TornAt::first}, {"middle", TornAt::middle}, {"last", TornAt::last}};
+}
 Names<When> names_of(When) { return {{"before", When::before}, {"after", When::after}}; }
 Names<Phase> names_of(Phase) {
   Names<Phase> names;

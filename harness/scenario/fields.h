@@ -78,6 +78,8 @@ Names<CatalogKind> names_of(CatalogKind);
 Names<Numerics> names_of(Numerics);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
+Names<CrashProfile> names_of(CrashProfile);
+Names<TornAt> names_of(TornAt);
 Names<Phase> names_of(Phase);
 Names<When> names_of(When);
 
@@ -229,6 +231,25 @@ template <class V>
 void visit(V& v, RecoverySpec& recovery) {
   v.field("policy", recovery.policy);
   v.field("budget", recovery.budget);
+}
+
+// Where the trouble may begin: {attempt: 1, step: 4}.
+struct CrashFrom {
+  CrashSpec& crash;
+};
+template <class V>
+void visit(V& v, CrashFrom& from) {
+  v.field("attempt", from.crash.attempt);
+  v.field("step", from.crash.step);
+}
+
+template <class V>
+void visit(V& v, CrashSpec& crash) {
+  v.field("from", CrashFrom{crash});
+  v.field("profile", crash.profile);
+  v.field("torn", crash.torn);
+  v.field("kill_everywhere", crash.kill_everywhere);
+  v.field("twice", crash.twice);
 }
 
 }  // namespace firedrill

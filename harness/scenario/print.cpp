@@ -17,6 +17,7 @@ std::string print(const Scenario& scenario, const std::filesystem::path& directo
   if (!scenario.faults.empty()) json["faults"] = write_value(scenario.faults);
   json["recovery"] = write_value(scenario.recovery);
   json["expect"] = write_value(scenario.expect);
+  if (scenario.crash) json["crash"] = write_value(*scenario.crash);
   if (scenario.seed) json["seed"] = *scenario.seed;
   return to_yaml(json);
 }

@@ -198,6 +198,7 @@ template <class T>
 void read_value(Reader& reader, const Node& node, const std::string& path, std::vector<T>& value) {
   if (node.kind == Node::Kind::null) return;
   if (node.kind != Node::Kind::sequence) return reader.expected(node, path, "a sequence");
+  value.clear();  // a default
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     const std::string item_path = fmt::format("{}[{}]", path, i);
     reader.remember(item_path, node.items[i].place);

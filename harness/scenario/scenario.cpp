@@ -176,6 +176,7 @@ void visit(V& v, ScenarioText& text) {
   v.field("faults", scenario.faults);
   v.field("recovery", scenario.recovery);
   v.field("expect", scenario.expect);
+  v.field("crash", scenario.crash);
   v.field("seed", scenario.seed);
 }
 
@@ -281,6 +282,11 @@ Scenario Loading::read_scenario(std::string_view text, const fs::path& file) {
     fields.mistake(fields.place_of("recovery.budget"), "recovery.budget",
                    fmt::format("recovery.budget is {}: give 0 or more restarts", scenario.recovery.budget));
   }
+  if (scenario.crash && (scenario.crash->attempt < 1 || scenario.crash->step < 0)) {
+    fields.mistake(fields.place_of("crash.from"), "crash",
+                   fmt::format("crash.from is step {} of attempt {}: give an attempt from 1 and a step from 0",
+                               scenario.crash->step, scenario.crash->attempt));
+  }
   const std::vector<std::string>& known = options_.properties;
   const std::string& property = scenario.expect.property;
   if (!property.empty() && !known.empty() && std::find(known.begin(), known.end(), property) == known.end()) {
@@ -311,6 +317,15 @@ std::optional<WorldKind> world_from(std::string_view name) {
   if (name == "sim") return WorldKind::sim;
   if (name == "process") return WorldKind::process;
   return std::nullopt;
+}
+
+std::string_view to_string(CrashProfile profile) {
+  switch (profile) {
+    case CrashProfile::posix: return "posix";
+    case CrashProfile::ext4: return "ext4";
+    case CrashProfile::nfs: return "nfs";
+  }
+  return "?";
 }
 
 std::string to_string(const Expectation& expect) {

@@ -43,6 +43,26 @@ struct Expectation {
 // "pass", "fail: one_provenance", "liveness", "refuse".
 std::string to_string(const Expectation& expect);
 
+// What `firedrill crashcheck` looks at: which operations of the run may be lost in a power failure, and how.
+enum class CrashProfile : std::uint8_t { posix, ext4, nfs };
+std::string_view to_string(CrashProfile profile);
+enum class TornAt : std::uint8_t { first, middle, last };  // the sector of a write that alone does not arrive
+
+struct CrashSpec {
+  // The power fails at this step of this attempt at the earliest: all that happened before has happened, though what
+  // was not synced may still be lost. 0: any time.
+  int attempt = 1;
+  std::int64_t step = 0;
+  CrashProfile profile = CrashProfile::posix;
+  std::vector<TornAt> torn = {TornAt::first, TornAt::middle, TornAt::last};
+  // The first attempt from `step` on is killed behind each of its operations in turn, caches survive, the next attempt
+  // recovers, and the power fails at any time.
+  bool kill_everywhere = false;
+  // After the power has failed a new attempt recovers, and the power fails again at any time of its recovery.
+  bool twice = false;
+  bool operator==(const CrashSpec&) const = default;
+};
+
 // One `path=value` of --set or of a scenario's own `set:`.
 struct Setting {
   std::string path;   // "job.steps"
@@ -60,6 +80,7 @@ struct Scenario {
   std::vector<FaultSpec> faults;
   RecoverySpec recovery;
   Expectation expect;
+  std::optional<CrashSpec> crash;     // absent: crashcheck takes the defaults
   std::optional<std::uint64_t> seed;  // of the plan; absent: the caller's choice
   // With `expect: refuse`: why this scenario must not run. Empty: nothing refuses it. Otherwise always empty, since a
   // refusal is then a mistake.

@@ -258,7 +258,9 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
   for (const std::string& text :
        {quickstart, three_kills_two_restarts + "expect: refuse\nseed: 18446744073709551615\n",
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\nset: {job.steps: 4}\nworld: process\n"
-                    "expect: {fail: one_provenance}\n")}) {
+                    "expect: {fail: one_provenance}\n"),
+        std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\n"
+                    "crash: {from: {attempt: 2, step: 4}, profile: nfs, torn: [middle], twice: true}\n")}) {
     const Scenario scenario = good(text);
     const std::string printed = print(scenario, folder_);
     const Scenario again = good(printed);
@@ -268,6 +270,7 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
     EXPECT_EQ(again.world, scenario.world);
     EXPECT_EQ(again.recovery, scenario.recovery);
     EXPECT_EQ(again.expect, scenario.expect);
+    EXPECT_EQ(again.crash, scenario.crash);
     EXPECT_EQ(again.seed, scenario.seed);
     EXPECT_EQ(again.job_settings, scenario.job_settings);
     ASSERT_EQ(again.faults.size(), scenario.faults.size());
@@ -275,6 +278,21 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
       EXPECT_EQ(describe(again.faults[i]), describe(scenario.faults[i]));
     }
   }
+}
+
+TEST_F(ScenarioFiles, WhereThePowerFailsIsReadWithItsDefaultsAndItsMistakesHaveAPlace) {
+  const std::string head = "schema: firedrill.scenario/1\njob: jobs/nano.yaml\n";
+  EXPECT_FALSE(good(head).crash);
+  const CrashSpec crash = *good(head + "crash: {from: {step: 4}, profile: ext4, kill_everywhere: true}\n").crash;
+  EXPECT_EQ(crash.attempt, 1);
+  EXPECT_EQ(crash.step, 4);
+  EXPECT_EQ(crash.profile, CrashProfile::ext4);
+  EXPECT_THAT(crash.torn, ElementsAre(TornAt::first, TornAt::middle, TornAt::last));
+  EXPECT_TRUE(crash.kill_everywhere);
+  EXPECT_FALSE(crash.twice);
+  EXPECT_TRUE(good(head + "crash: {torn: []}\n").crash->torn.empty());
+  EXPECT_THAT(mistakes_of(head + "crash: {from: {step: -1}}\n"), ElementsAre(HasSubstr("crash.from is step -1")));
+  EXPECT_THAT(mistakes_of(head + "crash: {profile: ext5}\n"), ElementsAre(HasSubstr("did you mean `ext4`?")));
 }
 
 TEST_F(ScenarioFiles, OnlyScenariosArePickedUpFromAFolder) {
