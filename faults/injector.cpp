@@ -1,5 +1,7 @@
 #include "faults/injector.h"
 
+#include <algorithm>
+
 #include "engine/base/check.h"
 #include "faults/kinds.h"
 
@@ -16,9 +18,21 @@ bool can_match(const FaultSpec& spec, SeamOp op) {
 
 }  // namespace
 
+FireCounts::FireCounts(std::size_t faults, const std::vector<int>& before) : counts_(faults) {
+  for (std::size_t i = 0; i < std::min(faults, before.size()); ++i) counts_[i] = before[i];
+}
+
+bool FireCounts::claim(int fault, int times) {
+  std::atomic<int>& count = counts_[static_cast<std::size_t>(fault)];
+  for (int fired = count; times == 0 || fired < times;) {
+    if (count.compare_exchange_weak(fired, fired + 1)) return true;
+  }
+  return false;
+}
+
 Injector::Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
-                   Effects& effects)
-    : position_(position), effects_(effects) {
+                   Effects& effects, FireCounts* shared)
+    : position_(position), effects_(effects), shared_(shared) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
     Trigger trigger(plan[i], i < fired_before.size() ? fired_before[i] : 0);
     if (!trigger.possible(position.attempt, position.rank)) continue;
@@ -51,6 +65,7 @@ Status Injector::apply(const Hits& hits, When when, const CallSite& call) {
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     Armed& armed = armed_[i];
     if (!hits[i] || armed.spec->at.when != when) continue;
+    if (shared_ && !shared_->claim(armed.index, armed.spec->times)) continue;
     const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
     FD_TRY_VOID(effects_.journal(firing));
     armed.trigger.count_firing();

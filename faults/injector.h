@@ -5,6 +5,7 @@
 // the call never reached the seam. Injected errors carry `injected`.
 #pragma once
 
+#include <atomic>
 #include <bitset>
 #include <cstdint>
 #include <memory>
@@ -19,15 +20,28 @@
 
 namespace firedrill {
 
+// How often each fault of the plan has fired in this run, shared by the injectors of a rank's tasks: a fault that both
+// of them can hit still fires no more often than its `times` say. Threads: any.
+class FireCounts {
+ public:
+  // `before[i]`: how often fault i fired in earlier attempts; missing ones count 0.
+  FireCounts(std::size_t faults, const std::vector<int>& before);
+  // Counts one more firing, unless `times` (0: without end) are used up.
+  bool claim(int fault, int times);
+
+ private:
+  std::vector<std::atomic<int>> counts_;  // by index in the plan
+};
+
 class Injector {
  public:
   static constexpr std::size_t capacity = 64;  // faults that can hit one rank in one attempt; see mistakes_in_number
 
   // `plan`: all faults of the run, in plan order; it, `position` and `effects` must outlive the injector.
   // `fired_before[i]`: how often fault i fired in earlier attempts; missing ones count 0. The position names the rank
-  // and the attempt.
+  // and the attempt. `shared`: counts of the rank, if another of its tasks has an injector too; outlives this one.
   Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
-           Effects& effects);
+           Effects& effects, FireCounts* shared = nullptr);
 
   // No fault can hit this rank in this attempt: its seams need no decorators.
   bool idle() const { return watched_.none(); }
@@ -64,6 +78,7 @@ class Injector {
   std::bitset<seam_op_count> watched_;
   const Position& position_;
   Effects& effects_;
+  FireCounts* shared_;
 };
 
 }  // namespace firedrill

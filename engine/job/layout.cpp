@@ -68,6 +68,9 @@ Groups groups_of(const Job& job, const Layout& layout, int rank) {
     groups.world.ranks.push_back(r);
     groups.world.lanes.push_back({.begin = r, .end = r + 1});
   }
+  groups.publish = groups.world;
+  groups.publish.id = 3;
+  groups.publish.name = "publish";
   groups.dp.id = 2;
   groups.dp.name = "dp";
   const int inner = layout.cp * layout.tp;

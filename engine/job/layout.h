@@ -30,8 +30,9 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job);
 
 // The groups a rank is in. Built here and nowhere else.
 struct Groups {
-  Group world;  // all ranks; one lane each
-  Group dp;     // the ranks among which the dp lanes lie; lanes as owned
+  Group world;    // all ranks; one lane each
+  Group publish;  // the same for the second task, so that its messages never meet those of training
+  Group dp;       // the ranks among which the dp lanes lie; lanes as owned
 };
 
 Groups groups_of(const Job& job, const Layout& layout, int rank);
