@@ -1,0 +1,94 @@
+// The recording decorators: put around a rank's parts, they tell a Recorder what the rank does. They change nothing and
+// see what passes them: put them next to the disk and the wire, below the faults, to record what really happened there;
+// above the faults, to record what the engine was told.
+//
+// A rank has one RankRecorder. Its tasks share the decorators; `task` tells which of them runs now (the sim world knows
+// its fiber; a rank without a second task needs none). Spawned tasks and host events give edges.
+//
+// Calls that failed because the rank is dead or fenced had no effect and are not recorded.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/seam/file_system.h"
+#include "engine/seam/host.h"
+#include "engine/seam/observer.h"
+#include "engine/seam/transport.h"
+#include "faults/persistence/recorder.h"
+
+namespace firedrill::crash {
+
+class RankRecorder {
+ public:
+  // `task`: a number for the running task, equal for all calls of it; 0 for the main task. None: there is one task.
+  RankRecorder(Recorder& recorder, const Position& position, int node, std::function<int()> task = nullptr)
+      : recorder_(recorder), position_(position), node_(node), task_(std::move(task)) {}
+
+  // The program that runs now.
+  ProgramId program();
+  OperationId record(Operation operation) { return recorder_.record(program(), position_, std::move(operation)); }
+  Recorder& recorder() { return recorder_; }
+  const Position& position() const { return position_; }
+
+ private:
+  Recorder& recorder_;
+  const Position& position_;
+  int node_;
+  std::function<int()> task_;
+};
+
+class RecordingFileSystem final : public ForwardingFileSystem {
+ public:
+  RecordingFileSystem(FileSystem& inner, RankRecorder& rank) : ForwardingFileSystem(inner), rank_(rank) {}
+
+  Result<std::unique_ptr<File>> create(std::string_view path) override;
+  Result<std::unique_ptr<File>> open(std::string_view path) override;
+  Status rename(std::string_view from, std::string_view to) override;
+  Status remove(std::string_view path) override;
+  Status make_directory(std::string_view path) override;
+  Status sync_directory(std::string_view directory) override;
+
+ private:
+  RankRecorder& rank_;
+};
+
+class RecordingTransport final : public ForwardingTransport {
+ public:
+  RecordingTransport(Transport& inner, RankRecorder& rank) : ForwardingTransport(inner), rank_(rank) {}
+
+  Status send(int peer, Tag tag, const Value& value, Time deadline) override;
+  Result<Value> recv(int peer, Tag tag, Time deadline) override;
+
+ private:
+  RankRecorder& rank_;
+};
+
+// A task starts behind its spawn, and what waits for an event goes on behind its notification.
+class RecordingHost final : public ForwardingHost {
+ public:
+  RecordingHost(Host& inner, RankRecorder& rank) : ForwardingHost(inner), rank_(rank) {}
+
+  Status spawn(std::string_view name, std::function<void()> task) override;
+  Status wait(EventId event, Time deadline) override;
+  void notify(EventId event) override;
+
+ private:
+  RankRecorder& rank_;
+  std::map<EventId, Recorder::Stamp> notified_;
+};
+
+// Notes `acknowledged` and `committed` events.
+class RecordingObserver final : public ForwardingObserver {
+ public:
+  RecordingObserver(Observer& inner, RankRecorder& rank) : ForwardingObserver(inner), rank_(rank) {}
+
+  void event(const Event& event) override;
+
+ private:
+  RankRecorder& rank_;
+};
+
+}  // namespace firedrill::crash
