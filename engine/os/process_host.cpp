@@ -11,18 +11,35 @@ namespace firedrill {
 
 ProcessHost::ProcessHost(int node, Epoch epoch) : node_(node), epoch_(epoch) {}
 
-ProcessHost::~ProcessHost() {
-  for (std::thread& task : tasks_) task.join();
-}
+ProcessHost::~ProcessHost() { join_tasks(); }
 
 Status ProcessHost::spawn(std::string_view name, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
+  std::erase_if(tasks_, [](Task& old) {
+    if (!old.ended) return false;
+    old.thread.join();
+    return true;
+  });
+  Task& fresh = tasks_.emplace_back();
   try {
-    tasks_.emplace_back(std::move(task));
+    fresh.thread = std::thread([&fresh, run = std::move(task)] {
+      run();
+      fresh.ended = true;
+    });
   } catch (const std::system_error& error) {
+    tasks_.pop_back();
     return Error{.code = Code::unavailable, .message = fmt::format("task {} cannot start: {}", name, error.what())};
   }
   return {};
+}
+
+void ProcessHost::join_tasks() {
+  std::list<Task> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);  // a list's elements stay where they are
+  }
+  for (Task& task : tasks) task.thread.join();
 }
 
 Status ProcessHost::wait(EventId event, Time deadline) {

@@ -1,13 +1,14 @@
 // ProcessHost: Host of a rank that is a real process. Tasks are threads; kill_self is a real SIGKILL.
 //
-// The destructor waits for all tasks: end their waits (AbortSignal, Transport::abort) first.
+// join_tasks, and the destructor, wait for all tasks: end their waits (AbortSignal, Transport::abort) first.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <list>
 #include <map>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "engine/os/steady_clock.h"
 #include "engine/seam/host.h"
@@ -27,15 +28,22 @@ class ProcessHost final : public Host {
   bool dead() const override { return false; }  // a dead process asks nothing
   // All waits end with `aborted`, now and later.
   void abort(const Error& reason);
+  // Returns when every task has ended. Called by none of them.
+  void join_tasks();
 
  private:
+  struct Task {
+    std::thread thread;
+    std::atomic<bool> ended = false;
+  };
+
   int node_;
   Epoch epoch_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<EventId, bool> notified_;
   std::optional<Error> aborted_;
-  std::vector<std::thread> tasks_;
+  std::list<Task> tasks_;  // those that have ended go with the next spawn
 };
 
 }  // namespace firedrill

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <thread>
 
 namespace firedrill {
@@ -58,6 +59,17 @@ TEST(ProcessHost, ATaskRunsBesideItsRankAndNotifiesIt) {
   }));
   ASSERT_TRUE(host.wait(1, epoch.elapsed() + seconds(10)));
   EXPECT_EQ(done, 1);
+}
+
+TEST(ProcessHost, JoinedTasksHaveEndedAndOthersMayFollow) {
+  const Epoch epoch = Epoch::now();
+  ProcessHost host(0, epoch);
+  std::atomic<int> ended = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(host.spawn("publish", [&] { ++ended; }));
+    host.join_tasks();
+    EXPECT_EQ(ended, 8 * (round + 1));
+  }
 }
 
 TEST(ProcessHost, AbortEndsTheWaitsOfAllTasks) {

@@ -32,6 +32,11 @@ class Attempt {
   Status meet();
   Result<TrainingState> begin();
   Status save(Trainer& trainer, std::int64_t step);
+  Status dispatch(Trainer& trainer, std::int64_t step);
+  Status join();
+  Status judge(Status published, std::int64_t step);
+  bool publishes_aside() const { return context_.job.checkpoint.mode == PublishMode::async; }
+  AsyncPublisher& publisher() const { return context_.second->publisher; }
   bool save_due(std::int64_t step) const;
   Time deadline() const { return parts_.clock.now() + context_.job.cluster.deadline; }
 
@@ -48,14 +53,20 @@ Status Attempt::run() {
        {.kind = EventKind::rank_started, .name = parts_.observer.intern(to_string(context_.layout))});
   FD_TRY_VOID(meet());
   FD_TRY(TrainingState state, begin());
+  if (publishes_aside()) {
+    FD_CHECK(context_.second, "an asynchronous publish needs a second task");
+    publisher().open(checkpoints_, context_.second->parts, groups_.publish, context_.protocol);
+  }
   Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, parts_,
                   std::move(state));
   for (std::int64_t step = trainer.state().counters.step + 1; step <= context_.job.steps; ++step) {
     parts_.position.step = step;
+    if (publishes_aside() && publisher().done()) FD_TRY_VOID(join());
     FD_TRY(const StepReport report, trainer.step());
     trainer.announce(report);
-    if (save_due(step)) FD_TRY_VOID(save(trainer, step));
+    if (save_due(step)) FD_TRY_VOID(publishes_aside() ? dispatch(trainer, step) : save(trainer, step));
   }
+  if (publishes_aside()) FD_TRY_VOID(join());
   // Nobody leaves while a peer may still need an answer.
   return parts_.collectives.barrier(groups_.world, {.purpose = "end", .deadline = deadline()});
 }
@@ -90,8 +101,26 @@ bool Attempt::save_due(std::int64_t step) const {
 }
 
 Status Attempt::save(Trainer& trainer, std::int64_t step) {
-  Result<Publication> published =
+  const Result<Publication> published =
       context_.protocol.publish(checkpoints_, step, trainer.view(), digest_of_state(trainer.view()));
+  return judge(published ? Status() : Status(published.error()), step);
+}
+
+Status Attempt::dispatch(Trainer& trainer, std::int64_t step) {
+  FD_TRY_VOID(join());
+  const Digest digest = digest_of_state(trainer.view());
+  emit(parts_.observer, parts_.position, {.kind = EventKind::save_dispatched, .step = step, .digest = digest});
+  return publisher().dispatch(step, trainer.view(), digest);
+}
+
+// Takes the outcome of the publish in flight, if there is one.
+Status Attempt::join() {
+  if (!publisher().in_flight()) return {};
+  const std::int64_t step = publisher().step();
+  return judge(publisher().join(), step);
+}
+
+Status Attempt::judge(Status published, std::int64_t step) {
   if (published) {
     failures_in_a_row_ = 0;
     return {};
@@ -100,7 +129,7 @@ Status Attempt::save(Trainer& trainer, std::int64_t step) {
   ++failures_in_a_row_;
   const bool goes_on = spec.on_error == OnError::continue_training && failures_in_a_row_ <= spec.failures_max;
   if (survivable(published.error()) && goes_on && step < context_.job.steps) return {};
-  return std::move(published).error();
+  return published;
 }
 
 }  // namespace

@@ -1,15 +1,28 @@
 // Recovery: the life of one rank in one attempt, from the rendezvous to the last step. Find, restore, train, publish.
 //
+// With checkpoint.mode async a save is dispatched to a second task (publisher.h), and the next one and the job's end
+// wait for it. All ranks of a publish learn of its failure in the same exchange, so they count failures alike whenever
+// each of them looks: at the latest at its next step.
+//
 // Never starts from step 0 in silence: a fresh start needs an agreed Find that saw nothing, and a floor of -1.
 #pragma once
+
+#include <optional>
 
 #include "engine/ckpt/protocol.h"
 #include "engine/data/sampler.h"
 #include "engine/job/layout.h"
 #include "engine/model/transformer.h"
 #include "engine/seam/parts.h"
+#include "engine/train/publisher.h"
 
 namespace firedrill {
+
+// Publishes beside training, with parts of its own. Both must outlive every task of the rank.
+struct SecondTask {
+  AsyncPublisher& publisher;
+  Parts& parts;
+};
 
 // What an attempt is told; the same on all ranks. References outlive the attempt.
 struct AttemptContext {
@@ -21,7 +34,8 @@ struct AttemptContext {
   const RunIdentity& identity;
   Protocol& protocol;  // how checkpoints are published and found; this rank's own object
   int attempt = 1;
-  std::int64_t floor = -1;  // highest acknowledged step; -1: none
+  std::int64_t floor = -1;                // highest acknowledged step; -1: none
+  std::optional<SecondTask> second = {};  // needed with checkpoint.mode async
 };
 
 // Returns when the rank has completed the job's last step and its last publish, or with the error that ended it.
