@@ -14,6 +14,7 @@ Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& c
   plan.scenario = job.name;
   plan.job = job;
   plan.job.checkpoint.every = 0;
+  plan.job.checkpoint.mode = PublishMode::sync;
   plan.run_id = run_id_of(job);
   plan.recovery.budget = 0;
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);

@@ -34,4 +34,9 @@ std::unique_ptr<Protocol> make_protocol(std::string_view mutant) {
   return found->make();
 }
 
+std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant) {
+  const Mutant* found = mutant.empty() ? nullptr : find_mutant(mutant);
+  return found && found->make_publisher ? found->make_publisher() : std::make_unique<AsyncPublisher>();
+}
+
 }  // namespace firedrill

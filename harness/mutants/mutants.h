@@ -1,5 +1,6 @@
 // Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each
-// is a mistake that real systems have made, as one overridden step of the checkpoint protocol.
+// is a mistake that real systems have made, as one overridden step of the checkpoint protocol or of the asynchronous
+// publisher around it.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "engine/ckpt/protocol.h"
+#include "engine/train/publisher.h"
 
 namespace firedrill {
 
@@ -15,6 +17,9 @@ struct Mutant {
   std::string_view summary;
   std::string_view caught_by;  // the property that is there for it; another one may see it first
   std::unique_ptr<Protocol> (*make)();
+  std::unique_ptr<AsyncPublisher> (*make_publisher)() = nullptr;  // absent: the right one
+  // What its job must be for the mistake to matter; the hunt sets it. Changes no bits.
+  void (*prepare)(Job& job) = nullptr;
 };
 
 // In the order of their names.
@@ -23,6 +28,7 @@ const Mutant* find_mutant(std::string_view name);
 
 // Makes the protocol of a mutant, or the right one for an empty name. The name must be known.
 std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
+std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant);
 
 std::unique_ptr<Protocol> make_optimizer_step_reset();
 std::unique_ptr<Protocol> make_protocol_largest_directory();

@@ -149,7 +149,8 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
                         .sampler = job.sampler,
                         .text = job.text,
                         .identity = bench.identity,
-                        .protocol = [&plan] { return make_protocol(plan.mutant); }};
+                        .protocol = [&plan] { return make_protocol(plan.mutant); },
+                        .publisher = [&plan] { return make_publisher(plan.mutant); }};
   history.reset();
   if (plan.world == WorldKind::sim) {
     ++sim_runs;

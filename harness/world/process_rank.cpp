@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <optional>
 
 #include "engine/base/bytes.h"
 #include "engine/comm/collectives_over_transport.h"
@@ -26,50 +25,118 @@
 namespace firedrill {
 namespace {
 
-// The seams of this process, faults around them, from the assignment to the end of the attempt.
-class ProcessRank final : private Effects {
+// The seams of this process, as both tasks of the rank share them.
+struct SharedSeams {
+  FileSystem& files;
+  Transport& transport;
+  Store& store;
+  Clock& clock;
+  ProcessHost& host;
+  ChannelObserver& observer;
+  Compute& compute;
+};
+
+// What one task of the rank works with: its place in its work, and decorators of its own around the seams.
+class TaskParts final : private Effects {
+ public:
+  TaskParts(const SharedSeams& seams, const Plan& plan, const RankAssignment& assignment, const Position& start,
+            FireCounts& fired)
+      : seams_(seams),
+        position_(start),
+        injector_(plan.faults, assignment.fired, position_, *this, &fired),
+        witness_(seams.files, position_, seams.observer),
+        files_(witness_, injector_),
+        transport_(seams.transport, injector_),
+        store_(seams.store, injector_),
+        compute_(seams.compute, injector_),
+        plain_collectives_(transport_, compute_, position_, seams.observer),
+        collectives_(plain_collectives_, injector_),
+        parts_{.files = files_,
+               .transport = transport_,
+               .collectives = collectives_,
+               .store = store_,
+               .compute = compute_,
+               .clock = seams.clock,
+               .host = seams.host,
+               .observer = seams.observer,
+               .position = position_} {}
+
+  Parts& parts() { return parts_; }
+
+ private:
+  // On record when it returns: the supervisor has answered.
+  Status journal(const Firing& firing) override {
+    seams_.observer.event_answered(Event{.kind = EventKind::fault_fired,
+                                         .phase = position_.phase,
+                                         .rank = static_cast<std::int16_t>(position_.rank),
+                                         .attempt = position_.attempt,
+                                         .step = position_.step,
+                                         .a = firing.fault,
+                                         .name = seams_.observer.intern(describe(firing.spec))});
+    return {};
+  }
+  void kill_rank() override { seams_.host.kill_self(); }
+  void kill_node(bool, bool) override { FD_CHECK(false, "kill_node is not offered in the process world"); }
+
+  SharedSeams seams_;
+  Position position_;
+  Injector injector_;
+  WitnessFileSystem witness_;
+  FaultyFileSystem files_;
+  FaultyTransport transport_;
+  FaultyStore store_;
+  FaultyCompute compute_;
+  TransportCollectives plain_collectives_;
+  FaultyCollectives collectives_;
+  Parts parts_;
+};
+
+// The life of this process, from the assignment to the end of the attempt.
+class ProcessRank {
  public:
   ProcessRank(const RankAssignment& assignment, const Plan& plan, int rank, int attempt)
       : assignment_(assignment),
         plan_(plan),
-        position_{.attempt = attempt, .rank = rank, .step = 0, .phase = Phase::none},
+        start_{.attempt = attempt, .rank = rank, .step = 0, .phase = Phase::none},
         clock_(assignment.epoch, abort_),
-        host_(node_of(plan.job, rank), assignment.epoch),
-        injector_(plan.faults, assignment.fired, position_, *this) {}
+        host_(node_of(plan.job, rank), assignment.epoch) {}
 
   // Ends when the job is finished, or with the error that ended the rank.
-  Status run(Channel& channel, Transport& transport, std::unique_ptr<Protocol> protocol);
+  Status run(Channel& channel, Transport& transport, const MutantParts& make);
   void abort(const Error& reason) {
     abort_.raise(reason);
     host_.abort(reason);
   }
 
  private:
-  Status train(FileSystem& files, Transport& transport, Store& store, Protocol& protocol);
-  Status journal(const Firing& firing) override;
-  void kill_rank() override { host_.kill_self(); }
-  void kill_node(bool, bool) override { FD_CHECK(false, "kill_node is not offered in the process world"); }
+  Status train(const SharedSeams& seams, const MutantParts& make);
+  Status live(const AttemptContext& context, const SharedSeams& seams, Parts& parts);
 
   const RankAssignment& assignment_;
   const Plan& plan_;
-  Position position_;
+  Position start_;
   AbortSignal abort_;
   SteadyClock clock_;
   ProcessHost host_;
-  Injector injector_;
-  std::optional<ChannelObserver> observer_;
 };
 
-Status ProcessRank::run(Channel& channel, Transport& transport, std::unique_ptr<Protocol> protocol) {
-  observer_.emplace(channel, clock_);
+Status ProcessRank::run(Channel& channel, Transport& transport, const MutantParts& make) {
+  ChannelObserver observer(channel, clock_);
   FD_TRY(const std::unique_ptr<TcpStore> store,
          TcpStore::connect("127.0.0.1", assignment_.store_port, assignment_.epoch, abort_));
   FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(assignment_.disk));
-  WitnessFileSystem witness(*files, position_, *observer_);
-  return train(witness, transport, *store, *protocol);
+  DirectCompute direct;
+  return train({.files = *files,
+                .transport = transport,
+                .store = *store,
+                .clock = clock_,
+                .host = host_,
+                .observer = observer,
+                .compute = direct},
+               make);
 }
 
-Status ProcessRank::train(FileSystem& files, Transport& transport, Store& store, Protocol& protocol) {
+Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   const Job& job = plan_.job;
   FD_TRY(const Corpus corpus, load_corpus(job.data.corpus));
   if (corpus.digest != assignment_.corpus_digest) {
@@ -82,44 +149,45 @@ Status ProcessRank::train(FileSystem& files, Transport& transport, Store& store,
   const RunIdentity identity =
       make_run_identity(job, plan_.layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
-  FaultyFileSystem faulty_files(files, injector_);
-  FaultyTransport faulty_transport(transport, injector_);
-  FaultyStore faulty_store(store, injector_);
-  DirectCompute direct;
-  FaultyCompute faulty_compute(direct, injector_);
-  TransportCollectives collectives(faulty_transport, faulty_compute, position_, *observer_);
-  FaultyCollectives faulty_collectives(collectives, injector_);
-  Parts parts{.files = faulty_files,
-              .transport = faulty_transport,
-              .collectives = faulty_collectives,
-              .store = faulty_store,
-              .compute = faulty_compute,
-              .clock = clock_,
-              .host = host_,
-              .observer = *observer_,
-              .position = position_};
-  return run_rank(AttemptContext{.job = job,
-                                 .layout = plan_.layout,
-                                 .model = model,
-                                 .sampler = sampler,
-                                 .text = split.training,
-                                 .identity = identity,
-                                 .protocol = protocol,
-                                 .attempt = position_.attempt,
-                                 .floor = assignment_.floor},
-                  parts);
+  FireCounts fired(plan_.faults.size(), assignment_.fired);
+  TaskParts main(seams, plan_, assignment_, start_, fired);
+  const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
+  AttemptContext context{.job = job,
+                         .layout = plan_.layout,
+                         .model = model,
+                         .sampler = sampler,
+                         .text = split.training,
+                         .identity = identity,
+                         .protocol = *protocol,
+                         .attempt = start_.attempt,
+                         .floor = assignment_.floor};
+  if (job.checkpoint.mode == PublishMode::sync) return run_rank(context, main.parts());
+  TaskParts aside(seams, plan_, assignment_, start_, fired);
+  const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
+  context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
+  return live(context, seams, main.parts());
 }
 
-// On record when it returns: the supervisor has answered.
-Status ProcessRank::journal(const Firing& firing) {
-  observer_->event_answered(Event{.kind = EventKind::fault_fired,
-                                  .phase = position_.phase,
-                                  .rank = static_cast<std::int16_t>(position_.rank),
-                                  .attempt = position_.attempt,
-                                  .step = position_.step,
-                                  .a = firing.fault,
-                                  .name = observer_->intern(describe(firing.spec))});
-  return {};
+// The main task, and behind it the end of the other one: what it waits for is aborted unless all is done, and it is
+// gone before anything that it works with is.
+Status ProcessRank::live(const AttemptContext& context, const SharedSeams& seams, Parts& parts) {
+  const auto end_tasks = [&](const Error& reason) {
+    abort(reason);
+    seams.transport.abort(reason);
+    host_.join_tasks();
+  };
+  try {
+    Status ended = run_rank(context, parts);
+    if (ended) {
+      host_.join_tasks();
+    } else {
+      end_tasks(ended.error());
+    }
+    return ended;
+  } catch (const std::exception& failure) {
+    end_tasks(Error{.code = Code::aborted, .message = failure.what()});
+    throw;
+  }
 }
 
 RankOutcome outcome_of(const std::function<Status()>& life) {
@@ -163,7 +231,7 @@ Result<RankAssignment> assignment_from(std::string_view payload) {
   return assignment;
 }
 
-int run_process_rank(RankStart start, std::unique_ptr<Protocol> (*make_protocol)(std::string_view mutant)) {
+int run_process_rank(RankStart start, const MutantParts& make) {
   // Nothing can be reported before the channel stands; an exception ends the process with a message of the zygote.
   const Result<RankAssignment> assignment = assignment_from(start.payload);
   FD_CHECK(assignment.ok(), "{}", assignment.error().message);
@@ -184,7 +252,7 @@ int run_process_rank(RankStart start, std::unique_ptr<Protocol> (*make_protocol)
   });
   const RankOutcome outcome = outcome_of([&]() -> Status {
     if (!transport) return transport.error();
-    return rank.run(channel, **transport, make_protocol(plan->mutant));
+    return rank.run(channel, **transport, make);
   });
   channel.finish(outcome);
   return outcome.end == RankEnd::finished ? 0 : 1;

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/ckpt/protocol.h"
 #include "engine/os/launcher.h"
 #include "engine/os/steady_clock.h"
+#include "harness/world/world.h"
 
 namespace firedrill {
 
@@ -31,8 +31,8 @@ std::string to_payload(const RankAssignment& assignment);
 // Errors: corrupted.
 Result<RankAssignment> assignment_from(std::string_view payload);
 
-// Lives the attempt and reports its end over the channel; the result is the process's exit code. `make_protocol` makes
-// the protocol of the plan's mutant.
-int run_process_rank(RankStart start, std::unique_ptr<Protocol> (*make_protocol)(std::string_view mutant));
+// Lives the attempt and reports its end over the channel; the result is the process's exit code. `make` makes the parts
+// of the plan's mutant.
+int run_process_rank(RankStart start, const MutantParts& make);
 
 }  // namespace firedrill

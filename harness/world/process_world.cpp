@@ -118,8 +118,8 @@ void ProcessWorld::probe() {
 
 Observer& ProcessWorld::observer() { return impl_->recorder; }
 
-int zygote_main(int, char**, std::unique_ptr<Protocol> (*protocol)(std::string_view mutant)) {
-  return run_zygote([] {}, [protocol](RankStart start) { return run_process_rank(std::move(start), protocol); });
+int zygote_main(int, char**, const MutantParts& make) {
+  return run_zygote([] {}, [make](RankStart start) { return run_process_rank(std::move(start), make); });
 }
 
 }  // namespace firedrill

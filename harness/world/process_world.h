@@ -37,8 +37,8 @@ class ProcessWorld final : public World {
 };
 
 // The zygote's main: the hidden verb `__zygote` of the command line calls it, before anything else is done. It loads
-// LibTorch, then forks a rank for each request, until the supervisor goes away. `protocol` makes the protocol of the
-// plan's mutant (the right one for an empty name).
-int zygote_main(int argc, char** argv, std::unique_ptr<Protocol> (*protocol)(std::string_view mutant));
+// LibTorch, then forks a rank for each request, until the supervisor goes away. The makers give the parts of the plan's
+// mutant (the right ones for an empty name).
+int zygote_main(int argc, char** argv, const MutantParts& make);
 
 }  // namespace firedrill

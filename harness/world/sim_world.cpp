@@ -44,16 +44,16 @@ class LivingObserver final : public ForwardingObserver {
 
 }  // namespace
 
-// Everything of one rank in one attempt.
-class SimWorld::RankBox final : private Effects {
+// What one task of a rank works with: its place in its work, and the seams with the decorators around them.
+class SimWorld::TaskBox final : private Effects {
  public:
-  RankBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order)
+  TaskBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts* shared)
       : world_(world),
         attempt_(attempt),
         seams_(attempt.seams(rank)),
         position_{.attempt = order.attempt, .rank = rank, .step = 0, .phase = Phase::none},
         observer_(world.recorder_, seams_.host),
-        injector_(world.subject_.plan.faults, order.fired, position_, *this),
+        injector_(world.subject_.plan.faults, order.fired, position_, *this, shared),
         files_(seams_.files, injector_),
         transport_(seams_.transport, injector_),
         store_(seams_.store, injector_),
@@ -69,46 +69,10 @@ class SimWorld::RankBox final : private Effects {
                .clock = seams_.clock,
                .host = seams_.host,
                .observer = observer_,
-               .position = position_},
-        protocol_(world.subject_.protocol()),
-        context_{.job = world.subject_.plan.job,
-                 .layout = world.subject_.plan.layout,
-                 .model = world.subject_.model,
-                 .sampler = world.subject_.sampler,
-                 .text = world.subject_.text,
-                 .identity = world.subject_.identity,
-                 .protocol = *protocol_,
-                 .attempt = order.attempt,
-                 .floor = order.floor} {}
+               .position = position_} {}
 
-  void main() {
-    try {
-      status_ = run_rank(context_, parts_);
-    } catch (const CheckFailure& failure) {
-      status_ = Error{.code = Code::internal, .message = failure.what()};
-    }
-  }
-
-  // Once the rank has ended, by whatever way.
-  void announce_end() {
-    Event event{.kind = EventKind::rank_ended,
-                .phase = position_.phase,
-                .rank = static_cast<std::int16_t>(position_.rank),
-                .attempt = position_.attempt,
-                .step = position_.step};
-    if (died()) {
-      event.a = 2;
-    } else if (!status_) {
-      event.a = status_.failed_with(Code::internal) ? 3 : 1;
-      event.name = world_.recorder_.intern(describe(status_.error()));
-      event.detail = world_.recorder_.intern(to_string(status_.error().code));
-    }
-    world_.recorder_.event(event);
-  }
-
+  Parts& parts() { return parts_; }
   const Position& position() const { return position_; }
-  const Status& status() const { return status_; }
-  bool died() const { return attempt_.end_of(position_.rank) == sim::RankEnd::died; }
 
  private:
   Status journal(const Firing& firing) override {
@@ -140,6 +104,81 @@ class SimWorld::RankBox final : private Effects {
   TransportCollectives plain_collectives_;
   FaultyCollectives collectives_;
   Parts parts_;
+};
+
+// The second task of a rank, where the job has one.
+struct SimWorld::PublisherBox {
+  PublisherBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts& shared)
+      : task(world, attempt, rank, order, &shared), publisher(world.subject_.publisher()) {}
+
+  TaskBox task;
+  std::unique_ptr<AsyncPublisher> publisher;
+};
+
+// Everything of one rank in one attempt.
+class SimWorld::RankBox final {
+ public:
+  RankBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order)
+      : world_(world),
+        attempt_(attempt),
+        fired_(world.subject_.plan.faults.size(), order.fired),
+        task_(world, attempt, rank, order, &fired_),
+        protocol_(world.subject_.protocol()),
+        context_{.job = world.subject_.plan.job,
+                 .layout = world.subject_.plan.layout,
+                 .model = world.subject_.model,
+                 .sampler = world.subject_.sampler,
+                 .text = world.subject_.text,
+                 .identity = world.subject_.identity,
+                 .protocol = *protocol_,
+                 .attempt = order.attempt,
+                 .floor = order.floor} {
+    if (context_.job.checkpoint.mode != PublishMode::async) return;
+    aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_);
+    context_.second.emplace(SecondTask{.publisher = *aside_->publisher, .parts = aside_->task.parts()});
+  }
+
+  void main() {
+    try {
+      status_ = run_rank(context_, task_.parts());
+    } catch (const CheckFailure& failure) {
+      status_ = Error{.code = Code::internal, .message = failure.what()};
+    }
+  }
+
+  // Once the rank has ended, by whatever way.
+  void announce_end() {
+    const Position& position = task_.position();
+    Event event{.kind = EventKind::rank_ended,
+                .phase = position.phase,
+                .rank = static_cast<std::int16_t>(position.rank),
+                .attempt = position.attempt,
+                .step = position.step};
+    if (died()) {
+      event.a = 2;
+    } else if (!status_) {
+      event.a = status_.failed_with(Code::internal) ? 3 : 1;
+      event.name = world_.recorder_.intern(describe(status_.error()));
+      event.detail = world_.recorder_.intern(to_string(status_.error().code));
+    }
+    world_.recorder_.event(event);
+  }
+
+  // Of the task that runs now.
+  const Position& position() const {
+    if (!aside_) return task_.position();
+    const bool aside = attempt_.machine().scheduler().current().name == AsyncPublisher::task_name;
+    return aside ? aside_->task.position() : task_.position();
+  }
+  const Status& status() const { return status_; }
+  bool died() const { return attempt_.end_of(task_.position().rank) == sim::RankEnd::died; }
+
+ private:
+  SimWorld& world_;
+  sim::Attempt& attempt_;
+  FireCounts fired_;
+  TaskBox task_;
+  std::unique_ptr<PublisherBox> aside_;
   std::unique_ptr<Protocol> protocol_;
   AttemptContext context_;
   Status status_;

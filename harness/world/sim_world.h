@@ -43,6 +43,8 @@ class SimWorld final : public World {
   Observer& observer() { return recorder_; }
 
  private:
+  class TaskBox;
+  struct PublisherBox;
   class RankBox;
 
   void disk_changed(const sim::DiskChange& change);

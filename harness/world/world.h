@@ -12,6 +12,7 @@
 #include "engine/ckpt/protocol.h"
 #include "engine/data/sampler.h"
 #include "engine/model/transformer.h"
+#include "engine/train/publisher.h"
 #include "harness/history/history.h"
 #include "harness/plan/plan.h"
 
@@ -19,6 +20,16 @@ namespace firedrill {
 
 // Makes the parts of the engine that a mutant may replace. One call per rank and attempt.
 using ProtocolFactory = std::function<std::unique_ptr<Protocol>()>;
+using PublisherFactory = std::function<std::unique_ptr<AsyncPublisher>()>;
+
+// The right one.
+inline std::unique_ptr<AsyncPublisher> make_async_publisher() { return std::make_unique<AsyncPublisher>(); }
+
+// The same by the name of a mutant (empty: the right engine), for a process that learns the name from its plan.
+struct MutantParts {
+  std::unique_ptr<Protocol> (*protocol)(std::string_view mutant) = nullptr;
+  std::unique_ptr<AsyncPublisher> (*publisher)(std::string_view mutant) = nullptr;
+};
 
 // What every attempt of a run needs, made once. References outlive the world.
 struct Subject {
@@ -28,6 +39,7 @@ struct Subject {
   const Value& text;  // the training part of the corpus
   const RunIdentity& identity;
   ProtocolFactory protocol;
+  PublisherFactory publisher = make_async_publisher;  // called only where publishes are asynchronous
 };
 
 struct AttemptOrder {
