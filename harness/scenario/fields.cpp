@@ -235,9 +235,6 @@ Names<RecoveryPolicy> names_of(RecoveryPolicy) { return {{"restart", RecoveryPol
 Names<CrashProfile> names_of(CrashProfile) {
   return {{"posix", CrashProfile::posix}, {"ext4", CrashProfile::ext4}, {"nfs", CrashProfile::nfs}};
 }
-Names<TornAt> names_of(TornAt) {
-  return {{"first", TornAt::first}, {"middle", TornAt::middle}, {"last", TornAt::last}};
-}
 Names<When> names_of(When) { return {{"before", When::before}, {"after", When::after}}; }
 Names<Phase> names_of(Phase) {
   Names<Phase> names;

@@ -79,7 +79,6 @@ Names<Numerics> names_of(Numerics);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
 Names<CrashProfile> names_of(CrashProfile);
-Names<TornAt> names_of(TornAt);
 Names<Phase> names_of(Phase);
 Names<When> names_of(When);
 

@@ -46,7 +46,6 @@ std::string to_string(const Expectation& expect);
 // What `firedrill crashcheck` looks at: which operations of the run may be lost in a power failure, and how.
 enum class CrashProfile : std::uint8_t { posix, ext4, nfs };
 std::string_view to_string(CrashProfile profile);
-enum class TornAt : std::uint8_t { first, middle, last };  // the sector of a write that alone does not arrive
 
 struct CrashSpec {
   // The power fails at this step of this attempt at the earliest: all that happened before has happened, though what
@@ -54,7 +53,7 @@ struct CrashSpec {
   int attempt = 1;
   std::int64_t step = 0;
   CrashProfile profile = CrashProfile::posix;
-  std::vector<TornAt> torn = {TornAt::first, TornAt::middle, TornAt::last};
+  bool torn = true;  // a write may also miss its first, its middle or its last sector alone
   // The first attempt from `step` on is killed behind each of its operations in turn, caches survive, the next attempt
   // recovers, and the power fails at any time.
   bool kill_everywhere = false;

@@ -260,7 +260,7 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\nset: {job.steps: 4}\nworld: process\n"
                     "expect: {fail: one_provenance}\n"),
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\n"
-                    "crash: {from: {attempt: 2, step: 4}, profile: nfs, torn: [middle], twice: true}\n")}) {
+                    "crash: {from: {attempt: 2, step: 4}, profile: nfs, torn: false, twice: true}\n")}) {
     const Scenario scenario = good(text);
     const std::string printed = print(scenario, folder_);
     const Scenario again = good(printed);
@@ -287,10 +287,9 @@ TEST_F(ScenarioFiles, WhereThePowerFailsIsReadWithItsDefaultsAndItsMistakesHaveA
   EXPECT_EQ(crash.attempt, 1);
   EXPECT_EQ(crash.step, 4);
   EXPECT_EQ(crash.profile, CrashProfile::ext4);
-  EXPECT_THAT(crash.torn, ElementsAre(TornAt::first, TornAt::middle, TornAt::last));
+  EXPECT_TRUE(crash.torn);
   EXPECT_TRUE(crash.kill_everywhere);
   EXPECT_FALSE(crash.twice);
-  EXPECT_TRUE(good(head + "crash: {torn: []}\n").crash->torn.empty());
   EXPECT_THAT(mistakes_of(head + "crash: {from: {step: -1}}\n"), ElementsAre(HasSubstr("crash.from is step -1")));
   EXPECT_THAT(mistakes_of(head + "crash: {profile: ext5}\n"), ElementsAre(HasSubstr("did you mean `ext4`?")));
 }
