@@ -27,6 +27,7 @@ Error full(std::string_view path, std::int64_t wanted, std::int64_t left) {
 
 void Disk::Inode::clear() {
   kind = FileKind::file;
+  modified = Time{0};
   references = 0;
   for (std::size_t view : {live, durable}) {
     content[view].clear();
@@ -98,6 +99,7 @@ Result<Disk::OpenFile> Disk::create(std::string_view path, const Issuer& issuer)
   ++operations_;
   const InodeId file = new_inode(FileKind::file);
   refer(file);
+  touch(file, issuer.node);
   change_name(spot, file, issuer);
   note_change({.op = FileOp::create, .path = path, .issuer = issuer}, file);
   return OpenFile{.inode = file, .path = paths_[spot.path].text};
@@ -123,6 +125,7 @@ Status Disk::write(InodeId file, std::int64_t offset, const Value& bytes, std::s
   count_content(live, file, false);
   inode.content[live].write(offset, bytes);
   count_content(live, file, true);
+  touch(file, issuer.node);
   inode.pending_writes.push_back({.offset = offset, .bytes = bytes, .node = issuer.node, .operation = operations_});
   note_change({.op = FileOp::write, .path = path, .bytes = count, .issuer = issuer}, file, offset, bytes);
   return {};
@@ -135,21 +138,15 @@ Value Disk::read(InodeId file, std::int64_t offset, std::int64_t size) const {
 std::int64_t Disk::size(InodeId file) const { return at(file).content[live].size(); }
 
 void Disk::sync(InodeId file, std::string_view path, const Issuer& issuer) {
-  Inode& inode = at(file);
   ++operations_;
-  if (!inode.pending_writes.empty()) {
-    count_content(durable, file, false);
-    inode.content[durable] = inode.content[live];
-    count_content(durable, file, true);
-    inode.pending_writes.clear();
-  }
+  sync_writes(file, issuer.node);
   note_change({.op = FileOp::sync, .path = path, .issuer = issuer}, file);
 }
 
 Result<FileInfo> Disk::stat(std::string_view path) const {
   const InodeId inode = find(path);
   if (inode == none) return not_found(path);
-  return FileInfo{.kind = at(inode).kind, .size = at(inode).content[live].size()};
+  return FileInfo{.kind = at(inode).kind, .size = at(inode).content[live].size(), .modified = at(inode).modified};
 }
 
 Result<std::vector<std::string>> Disk::list(std::string_view directory) const {
@@ -200,7 +197,9 @@ Status Disk::make_directory(std::string_view path, const Issuer& issuer) {
   FD_TRY(const Spot spot, spot_for(path));
   if (free_space() <= 0) return full(path, 1, free_space());
   ++operations_;
-  change_name(spot, new_inode(FileKind::directory), issuer);
+  const InodeId made = new_inode(FileKind::directory);
+  touch(made, issuer.node);
+  change_name(spot, made, issuer);
   note_change({.op = FileOp::make_directory, .path = path, .issuer = issuer});
   return {};
 }
@@ -210,16 +209,58 @@ Status Disk::sync_directory(std::string_view directory, const Issuer& issuer) {
   if (inode == none) return not_found(directory);
   if (at(inode).kind != FileKind::directory) return refused(directory, "is not a directory");
   ++operations_;
-  std::vector<PendingName>& pending = at(inode).pending_names;
-  for (const PendingName& name : pending) {
-    set_child(durable, {.directory = inode, .path = name.path}, child(live, inode, name_of(name.path)));
-  }
-  for (const PendingName& name : pending) {
-    if (name.inode != none) unrefer(name.inode);
-  }
-  pending.clear();
+  sync_names(inode, issuer.node);
   note_change({.op = FileOp::sync_directory, .path = directory, .issuer = issuer});
   return {};
+}
+
+// The node's writes become durable, and with them what others wrote to the same bytes before.
+void Disk::sync_writes(InodeId file, int node) {
+  Inode& inode = at(file);
+  const auto is_own = [node](const PendingWrite& write) { return write.node == node && !write.forgotten; };
+  std::vector<PendingWrite>& pending = inode.pending_writes;
+  if (std::none_of(pending.begin(), pending.end(), is_own)) return;
+  count_content(durable, file, false);
+  if (std::all_of(pending.begin(), pending.end(), is_own)) {
+    inode.content[durable] = inode.content[live];
+    pending.clear();
+  } else {
+    std::vector<PendingWrite> left;
+    for (auto write = pending.begin(); write != pending.end(); ++write) {
+      const bool covered = std::any_of(write, pending.end(), [&](const PendingWrite& later) {
+        return is_own(later) && (&later == &*write || overlap(later, *write));
+      });
+      if (covered) {
+        inode.content[durable].write(write->offset, write->bytes);
+      } else {
+        left.push_back(*write);
+      }
+    }
+    pending = std::move(left);
+  }
+  count_content(durable, file, true);
+}
+
+// The node's last word on each entry it changed becomes durable; what anybody said of that entry before goes with it.
+void Disk::sync_names(InodeId directory, int node) {
+  std::vector<PendingName>& pending = at(directory).pending_names;
+  const auto flushed = [node](const PendingName& name) { return name.node == node && !name.forgotten; };
+  if (std::none_of(pending.begin(), pending.end(), flushed)) return;
+  std::vector<PendingName> settled;
+  std::vector<PendingName> left;
+  for (auto name = pending.begin(); name != pending.end(); ++name) {
+    const bool covered = std::any_of(name, pending.end(), [&](const PendingName& later) {
+      return flushed(later) && (later.path == name->path || name_of(later.path) == name_of(name->path));
+    });
+    (covered ? settled : left).push_back(*name);
+  }
+  pending = std::move(left);
+  for (const PendingName& name : settled) {
+    if (flushed(name)) set_child(durable, {.directory = directory, .path = name.path}, name.inode);
+  }
+  for (const PendingName& name : settled) {
+    if (name.inode != none) unrefer(name.inode);
+  }
 }
 
 // Entries and what can be reached through them.
@@ -262,6 +303,7 @@ void Disk::change_name(const Spot& spot, InodeId inode, const Issuer& issuer) {
   if (inode != none) refer(inode);
   at(spot.directory)
       .pending_names.push_back({.path = spot.path, .inode = inode, .node = issuer.node, .operation = operations_});
+  touch(spot.directory, issuer.node);
   set_child(live, spot, inode);
 }
 

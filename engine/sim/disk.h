@@ -2,14 +2,15 @@
 // every file's content: what all see now, and what is durable; between them lie the unsynced changes, each owned by the
 // node that issued it. What a death leaves of them decides a chooser (seam/unsynced.h); the disk only obeys.
 //
-// Semantics are those of seam/file_system.h. A sync of a file makes all unsynced writes to it durable, a sync of a
-// directory all its unsynced entry changes, whoever issued them. A failed operation has no effect.
+// Semantics are those of seam/file_system.h. A sync makes durable what the node that asks for it has issued: of a file
+// its unsynced writes, of a directory its entry changes, with what others had changed about the same entries before.
+// What other nodes issued stays in their caches until they sync it themselves. A failed operation has no effect.
 //
 // For each of two views a digest is kept up to date at O(1) per operation: of all paths with their kinds and contents
 // (contents by their Values' digests; see content.h). Equal digests mean equal views, so answers about a view can be
-// looked up.
+// looked up. Modification times are in neither: nothing may decide by them.
 //
-// Threads: one. Errors: as in the seam. What it does not do: rename a directory into another parent (io_error), time,
+// Threads: one. Errors: as in the seam. What it does not do: rename a directory into another parent (io_error),
 // permissions, links.
 #pragma once
 
@@ -89,6 +90,9 @@ class Disk {
   // Called after every operation that changes the disk. The texts are valid during the call.
   std::function<void(const DiskChange&)> on_change;
 
+  // The time as a node's clock shows it, for modification times; empty: always 0.
+  std::function<Time(int node)> clock;
+
   Digest digest(View view) const { return view_digest_[index(view)]; }
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
@@ -99,6 +103,11 @@ class Disk {
     int names = 0;
   };
   Lost lose_unsynced(int node, const UnsyncedChooser& lost);
+  // A sync of the node failed: what it had not synced in the file, or among the names of the directory, never becomes
+  // durable, whatever is synced later, and is lost when the node dies. Until then all see it. No such path: nothing.
+  void forget_unsynced(FileOp sync, std::string_view path, int node);
+  // Puts bytes in place, durable at once, as damage does; within the file's size.
+  Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes);
   // All unsynced items of all nodes, in the order of issue. The paths are valid until the next reset.
   std::vector<UnsyncedItem> unsynced();
 
@@ -144,16 +153,23 @@ class Disk {
     int node;
     std::uint64_t operation;
     bool lost = false;
+    bool forgotten = false;  // see forget_unsynced
   };
+  static bool overlap(const PendingWrite& a, const PendingWrite& b) {
+    return a.offset < b.offset + static_cast<std::int64_t>(b.bytes.size()) &&
+           b.offset < a.offset + static_cast<std::int64_t>(a.bytes.size());
+  }
   struct PendingName {
     PathId path;    // as it was named
     InodeId inode;  // none: removed
     int node;
     std::uint64_t operation;
     bool lost = false;
+    bool forgotten = false;
   };
   struct Inode {
     FileKind kind = FileKind::file;
+    Time modified{0};
     int references = 0;            // entries, unsynced entry changes, open files
     Content content[2];            // by view
     std::vector<PathId> paths[2];  // where it can be reached
@@ -182,6 +198,9 @@ class Disk {
   InodeId child(std::size_t view, InodeId directory, std::string_view name);
   // Sets or (none) removes an entry in one view, with all that can be reached through it.
   void set_child(std::size_t view, const Spot& spot, InodeId inode);
+  void touch(InodeId inode, int node) {
+    if (clock) at(inode).modified = clock(node);
+  }
   // An entry changes for all to see; durable with the directory's next sync.
   void change_name(const Spot& spot, InodeId inode, const Issuer& issuer);
   // The path of an entry in the directory; `guess` if it is that.
@@ -203,6 +222,8 @@ class Disk {
   };
   std::vector<Pending> pending_in_order() const;
   UnsyncedItem describe_item(const Pending& pending);
+  void sync_writes(InodeId file, int node);
+  void sync_names(InodeId directory, int node);
   void settle_lost_writes(InodeId file, int node);
   void settle_lost_names(InodeId directory, int node);
 

@@ -1,4 +1,4 @@
-// What a node's death makes of its unsynced changes.
+// What a node's death makes of its unsynced changes, what a failed sync makes of them, and damage at rest.
 #include <algorithm>
 #include <tuple>
 
@@ -58,7 +58,9 @@ Disk::Lost Disk::lose_unsynced(int node, const UnsyncedChooser& lost) {
   for (const Pending& pending : pending_in_order()) {
     const UnsyncedItem item = describe_item(pending);
     if (item.node != node) continue;
-    const bool gone = lost(item);
+    const bool forgotten = pending.is_name ? at(pending.inode).pending_names[pending.index].forgotten
+                                           : at(pending.inode).pending_writes[pending.index].forgotten;
+    const bool gone = forgotten || lost(item);
     if (pending.is_name) {
       at(pending.inode).pending_names[pending.index].lost = gone;
       count.names += gone;
@@ -77,6 +79,31 @@ Disk::Lost Disk::lose_unsynced(int node, const UnsyncedChooser& lost) {
   }
   for (const InodeId inode : touched) unrefer(inode);
   return count;
+}
+
+void Disk::forget_unsynced(FileOp sync, std::string_view path, int node) {
+  const InodeId inode = find(path);
+  if (inode == none) return;
+  if (sync == FileOp::sync) {
+    for (PendingWrite& write : at(inode).pending_writes) write.forgotten |= write.node == node;
+  } else {
+    for (PendingName& name : at(inode).pending_names) name.forgotten |= name.node == node;
+  }
+}
+
+Status Disk::overwrite(std::string_view path, std::int64_t offset, const Value& bytes) {
+  FD_TRY(const OpenFile file, open(path));
+  const auto end = offset + static_cast<std::int64_t>(bytes.size());
+  for (const std::size_t view : {live, durable}) {
+    Content& content = at(file.inode).content[view];
+    if (end > content.size()) continue;  // what is not durable there cannot be damaged there
+    count_content(view, file.inode, false);
+    content.write(offset, bytes);
+    count_content(view, file.inode, true);
+  }
+  ++operations_;
+  release(file.inode);
+  return {};
 }
 
 void Disk::settle_lost_writes(InodeId file, int node) {

@@ -14,6 +14,7 @@ struct SnapshotNode {
   std::string path;
   FileKind kind = FileKind::file;
   Content content;
+  Time modified{0};
 };
 
 Error read_only(std::string_view path) {
@@ -50,7 +51,7 @@ class SnapshotFileSystem final : public FileSystem {
   }
   Result<FileInfo> stat(std::string_view path) override {
     FD_TRY(const SnapshotNode* node, find(path));
-    return FileInfo{.kind = node->kind, .size = node->content.size()};
+    return FileInfo{.kind = node->kind, .size = node->content.size(), .modified = node->modified};
   }
   Result<std::vector<std::string>> list(std::string_view directory) override {
     FD_TRY(const SnapshotNode* top, find(directory));
@@ -95,7 +96,10 @@ std::unique_ptr<FileSystem> Disk::snapshot(View view) const {
   for (InodeId id = root; id < inode_count_; ++id) {
     const Inode& inode = at(id);
     for (const PathId path : inode.paths[index(view)]) {
-      nodes.push_back({.path = paths_[path].text, .kind = inode.kind, .content = inode.content[index(view)]});
+      nodes.push_back({.path = paths_[path].text,
+                       .kind = inode.kind,
+                       .content = inode.content[index(view)],
+                       .modified = inode.modified});
     }
   }
   return std::make_unique<SnapshotFileSystem>(std::move(nodes));

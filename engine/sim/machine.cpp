@@ -75,7 +75,9 @@ void Attempt::fence() {
 RankEnd Attempt::end_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->end(); }
 const std::string& Attempt::thrown_by(int rank) const { return ranks_[static_cast<std::size_t>(rank)]->thrown(); }
 
-Machine::Machine(FiberPool& pool) : scheduler_(pool) {}
+Machine::Machine(FiberPool& pool) : scheduler_(pool) {
+  disk_.clock = [this](int node) { return now() + clock_skew(node); };
+}
 Machine::~Machine() { kill_all(); }
 
 void Machine::reset(const MachineOptions& options) {
@@ -83,6 +85,7 @@ void Machine::reset(const MachineOptions& options) {
   for (std::size_t i = 0; i < attempts_in_use_; ++i) attempts_[i]->reset({.number = 0, .node_of_rank = {}});
   attempts_in_use_ = 0;
   serial_ = 0;
+  clock_skew_.clear();
   options_ = options;
   scheduler_.reset(options.schedule);
   disk_.reset(options.disk);

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -133,8 +134,16 @@ class Machine {
   std::uint64_t next_serial() { return serial_++; }  // of a fiber
   const CostTable& costs() const { return options_.costs; }
   Time now() const { return scheduler_.now(); }
+  // By how much the node's clock is wrong, as modification times show it. Deadlines go by the true time.
+  void skew_clock(int node, Duration by) { clock_skew_[node] += by; }
+  Duration clock_skew(int node) const {
+    if (clock_skew_.empty()) return Duration{0};
+    const auto skew = clock_skew_.find(node);
+    return skew == clock_skew_.end() ? Duration{0} : skew->second;
+  }
 
  private:
+  std::map<int, Duration> clock_skew_;  // by node
   MachineOptions options_;
   Scheduler scheduler_;
   Disk disk_;
