@@ -14,6 +14,8 @@ set(CMAKE_CXX_FLAGS_DEBUG "-Og -g")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 set(FIREDRILL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
+set(FIREDRILL_COVERAGE "" CACHE STRING "The room whose lines and branches are counted: engine/ckpt")
+
 find_program(CCACHE ccache)
 if(CCACHE)
   # The macros and times of the precompiled header are not looked at, or no file that uses it would ever be a hit; and
