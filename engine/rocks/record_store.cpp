@@ -1,0 +1,323 @@
+#include "engine/rocks/record_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/base/text.h"
+#include "engine/rocks/log_scan.h"
+#include "engine/rocks/seam_env.h"
+
+namespace firedrill {
+namespace {
+
+constexpr std::string_view current_name = "CURRENT";
+constexpr std::string_view unfinished_name = "000000.dbtmp";  // of a log being copied; RocksDB clears such names
+constexpr std::int64_t file_size_max = std::int64_t{1} << 30;
+
+Error damaged(std::string what) {
+  return Error{.code = Code::corrupted,
+               .message = std::move(what),
+               .hint = "restore the catalog from a copy, or rebuild it: firedrill audit DIR --rebuild-catalog"};
+}
+
+bool is_log(std::string_view name) { return name.ends_with(".log"); }
+bool is_table(std::string_view name) { return name.ends_with(".sst"); }
+
+// The file that describes the store, by CURRENT: "MANIFEST-000005\n".
+std::optional<std::string> description_named(std::string_view current) {
+  constexpr std::string_view prefix = "MANIFEST-";
+  if (!current.ends_with('\n') || !current.starts_with(prefix)) return std::nullopt;
+  const std::string_view name = current.substr(0, current.size() - 1);
+  if (!parse_whole(name.substr(prefix.size()))) return std::nullopt;
+  return std::string(name);
+}
+
+Result<Value> read_all(FileSystem& files, const std::string& path, const LoadOptions& options) {
+  if (options.drop_caches) FD_TRY_VOID(files.drop_cache(path));
+  FD_TRY(const auto file, files.open(path));
+  FD_TRY(const std::int64_t size, file->size());
+  if (size > file_size_max) return damaged(fmt::format("{} has {} bytes", path, size));
+  FD_TRY(Value bytes, file->read(0, size));
+  if (static_cast<std::int64_t>(bytes.size()) != size) {
+    return damaged(fmt::format("{}: {} of {} bytes read", path, bytes.size(), size));
+  }
+  return bytes;
+}
+
+Result<Value> read_listed(FileSystem& files, const std::string& path, const LoadOptions& options) {
+  auto bytes = read_all(files, path, options);
+  if (!bytes.failed_with(Code::not_found)) return bytes;
+  return Error{.code = Code::unavailable,
+               .message = fmt::format("{} is listed and cannot be opened", path),
+               .retryable = true,
+               .injected = bytes.error().injected};
+}
+
+// What load_store() gave, by name.
+StoreFiles unpacked(const Value& loaded) {
+  StoreFiles files;
+  files.directory = std::string(loaded[0].text());
+  const std::vector<std::string> names = split(loaded[1].text(), '\n');
+  for (std::size_t i = 0; i + 2 < loaded.parts().size(); ++i) {
+    const Value& bytes = loaded[i + 2];
+    files.entries[names[i]] = {.size = static_cast<std::int64_t>(bytes.size()), .bytes = bytes};
+  }
+  return files;
+}
+
+struct Checked {
+  std::string newest;  // the last log that is not empty; none: ""
+  std::int64_t log_bytes = 0;
+  int logs = 0;
+  int tables = 0;
+};
+
+// Holds the files against their formats, and cuts off the unfinished write at the end of the newest log. Errors:
+// not_found (not made yet), corrupted.
+Result<Checked> check_files(StoreFiles& files) {
+  Checked checked;
+  for (const auto& [name, entry] : files.entries) {
+    if (!entry.bytes) continue;
+    if (is_table(name)) ++checked.tables;
+    if (!is_log(name)) continue;
+    ++checked.logs;
+    checked.log_bytes += entry.size;
+    if (entry.size > 0) checked.newest = name;
+  }
+  const auto current = files.entries.find(current_name);
+  if (current == files.entries.end() || !current->second.bytes) {
+    if (checked.logs + checked.tables > 0) return damaged(fmt::format("{} is missing", files.path(current_name)));
+    return Error{.code = Code::not_found, .message = fmt::format("no store in {}", files.directory)};
+  }
+  const auto description = description_named(current->second.bytes.text());
+  if (!description) return damaged(fmt::format("{} names no description", files.path(current_name)));
+  const auto described = files.entries.find(*description);
+  if (described == files.entries.end() || !described->second.bytes)
+    return damaged(fmt::format("{} is missing", files.path(*description)));
+  const auto whole = scan_log(described->second.bytes.text(), LogKind::edits);
+  if (!whole || described->second.size == 0) {
+    return damaged(fmt::format("{}: {}", files.path(*description), whole ? "it is empty" : whole.error().message));
+  }
+  std::optional<std::uint64_t> expected;
+  if (checked.tables == 0) expected = 1;
+  for (auto& [name, entry] : files.entries) {
+    if (!is_log(name) || !entry.bytes) continue;
+    const auto scan = scan_log(entry.bytes.text(), LogKind::batches);
+    if (!scan) return damaged(fmt::format("{}: {}", files.path(name), scan.error().message));
+    if (scan->torn && name != checked.newest) return damaged(fmt::format("{} is not whole", files.path(name)));
+    // With a table file older logs may lie about that it has made superfluous, in whatever part they were removed.
+    if (scan->has_batches && expected && scan->first_sequence != *expected) {
+      return damaged(fmt::format("{} begins with batch {}, not {}: a log before it is missing", files.path(name),
+                                 scan->first_sequence, *expected));
+    }
+    if (scan->has_batches && checked.tables == 0) expected = scan->next_sequence;
+    if (scan->torn) {
+      const std::string clean(entry.bytes.text().substr(0, static_cast<std::size_t>(scan->clean)));
+      entry = {.size = scan->clean, .bytes = Value::copy_of(clean)};
+    }
+  }
+  return checked;
+}
+
+Error error_of(StoreFiles& files, const rocksdb::Status& status) {
+  if (files.failure) {
+    Error error = *std::exchange(files.failure, std::nullopt);
+    error.message = fmt::format("the record store in {}: {}", files.directory, error.message);
+    return error;
+  }
+  return damaged(fmt::format("the record store in {} cannot be read: {}", files.directory, status.ToString()));
+}
+
+// An error that RocksDB went on without is an error all the same.
+Status outcome(StoreFiles& files, const rocksdb::Status& status) {
+  if (status.ok() && !files.failure) return {};
+  return error_of(files, status);
+}
+
+Result<Value> all_records(StoreFiles& files, rocksdb::DB& db) {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  std::string names;
+  std::vector<Value> parts(1);
+  const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator(options));
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    names.append(at->key().ToStringView()).push_back('\n');
+    parts.push_back(Value::copy_of(at->value().ToStringView()));
+  }
+  FD_TRY_VOID(outcome(files, at->status()));
+  parts[0] = Value::copy_of(std::string_view(names));
+  return Value::pack(parts);
+}
+
+class RocksStore final : public RecordStore {
+ public:
+  RocksStore(FileSystem& seam, std::string_view directory, const StoreLimits& limits)
+      : seam_(seam), directory_(directory), limits_(limits) {}
+  ~RocksStore() override { close(); }
+
+  Status recover() {
+    close();
+    FD_TRY(const Value loaded, load_store(seam_, directory_));
+    files_ = unpacked(loaded);
+    files_.seam = &seam_;
+    FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
+    for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
+    const auto checked = check_files(files_);
+    const bool fresh = checked.failed_with(Code::not_found);
+    if (!checked && !fresh) return checked.error();
+    if (!fresh && !checked->newest.empty()) FD_TRY_VOID(renew(checked->newest));
+    env_ = make_seam_env(files_);
+    rocksdb::Options options = store_options(*env_);
+    options.create_if_missing = fresh;
+    const bool full = !fresh && (checked->log_bytes > limits_.log_bytes || checked->logs > limits_.logs);
+    options.avoid_flush_during_recovery = !full;
+    rocksdb::DB* opened = nullptr;
+    const rocksdb::Status status = rocksdb::DB::Open(options, directory_, &opened);
+    db_.reset(opened);
+    log_bytes_ = fresh || full ? 0 : checked->log_bytes;
+    Status made = outcome(files_, status);
+    for (auto& [name, entry] : files_.entries) entry.bytes = Value();
+    if (made && full) made = merge_tables();
+    if (!made) close();
+    return made;
+  }
+
+  Result<Value> records() override {
+    if (!db_) FD_TRY_VOID(recover());
+    return all_records(files_, *db_);
+  }
+
+  Status write(const std::vector<RecordChange>& changes) override {
+    if (!db_ || log_bytes_ > limits_.log_bytes) FD_TRY_VOID(recover());
+    rocksdb::WriteBatch batch;
+    for (const RecordChange& change : changes) {
+      FD_CHECK(!change.name.empty() && change.name.find('\n') == std::string::npos, "`{}` is no name", change.name);
+      if (!change.value) {
+        batch.Delete(change.name);
+        continue;
+      }
+      const std::string_view value = change.value->text();
+      FD_CHECK(!value.empty() && value.back() != '\0', "the value of {} ends in a zero byte", change.name);
+      batch.Put(change.name, rocksdb::Slice(value.data(), value.size()));
+    }
+    log_bytes_ += static_cast<std::int64_t>(batch.GetDataSize());
+    rocksdb::WriteOptions options;
+    options.sync = true;
+    Status written = outcome(files_, db_->Write(options, &batch));
+    if (!written) close();
+    return written;
+  }
+
+ private:
+  // Nobody knows of the newest log whether its last sync went well. What was read of it is written to another file,
+  // whose sync says so.
+  Status renew(const std::string& name) {
+    const std::string temporary = files_.path(unfinished_name);
+    auto file = seam_.create(temporary);
+    if (file.failed_with(Code::already_exists)) {
+      FD_TRY_VOID(seam_.remove(temporary));
+      file = seam_.create(temporary);
+    }
+    if (!file) return file.error();
+    const Value& bytes = files_.entries[name].bytes;
+    if (bytes.size() > 0) FD_TRY_VOID((*file)->write(0, bytes));
+    FD_TRY_VOID((*file)->sync());
+    FD_TRY_VOID((*file)->close());
+    FD_TRY_VOID(seam_.rename(temporary, files_.path(name)));
+    return seam_.sync_directory(directory_);
+  }
+
+  Status merge_tables() {
+    std::vector<rocksdb::LiveFileMetaData> live;
+    db_->GetLiveFilesMetaData(&live);
+    if (static_cast<int>(live.size()) < limits_.tables) return {};
+    std::vector<std::string> names;
+    for (const rocksdb::LiveFileMetaData& table : live) names.push_back(table.name);
+    return outcome(files_, db_->CompactFiles({}, names, 1));
+  }
+
+  // Nothing is written: every batch was synced.
+  void close() {
+    if (db_) db_->Close().PermitUncheckedError();
+    db_.reset();
+    env_.reset();
+    files_.failure.reset();
+  }
+
+  FileSystem& seam_;
+  std::string directory_;
+  StoreLimits limits_;
+  StoreFiles files_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::int64_t log_bytes_ = 0;
+};
+
+}  // namespace
+
+RecordView::RecordView(Value records) : records_(std::move(records)) {
+  std::string_view names = records_[0].text();
+  while (!names.empty()) {
+    const std::size_t end = names.find('\n');
+    names_.push_back(names.substr(0, end));
+    names.remove_prefix(end + 1);
+  }
+}
+
+std::optional<Value> RecordView::find(std::string_view name) const {
+  const auto at = std::lower_bound(names_.begin(), names_.end(), name);
+  if (at == names_.end() || *at != name) return std::nullopt;
+  return value(static_cast<std::size_t>(at - names_.begin()));
+}
+
+RecordView::Range RecordView::with_prefix(std::string_view prefix) const {
+  const auto first = std::lower_bound(names_.begin(), names_.end(), prefix);
+  const auto last = std::find_if(first, names_.end(), [prefix](auto name) { return !name.starts_with(prefix); });
+  return {.first = static_cast<std::size_t>(first - names_.begin()),
+          .last = static_cast<std::size_t>(last - names_.begin())};
+}
+
+Result<Value> load_store(FileSystem& files, std::string_view directory, const LoadOptions& options) {
+  FD_TRY(const std::vector<std::string> listed, files.list(directory));
+  const auto path = [directory](std::string_view name) { return std::string(directory) + "/" + std::string(name); };
+  std::string names;
+  std::vector<Value> parts(2);
+  const auto keep = [&](std::string_view name) -> Status {
+    FD_TRY(Value bytes, read_listed(files, path(name), options));
+    names.append(name).push_back('\n');
+    parts.push_back(std::move(bytes));
+    return {};
+  };
+  std::optional<std::string> description;
+  if (std::find(listed.begin(), listed.end(), current_name) != listed.end()) {
+    FD_TRY_VOID(keep(current_name));
+    description = description_named(parts.back().text());
+  }
+  for (const std::string& name : listed) {
+    if (is_log(name) || is_table(name) || name == description) FD_TRY_VOID(keep(name));
+  }
+  parts[0] = Value::copy_of(directory);
+  parts[1] = Value::copy_of(std::string_view(names));
+  return Value::pack(parts);
+}
+
+Result<Value> decode_store(const Value& loaded) {
+  StoreFiles files = unpacked(loaded);
+  FD_TRY_VOID(check_files(files));
+  const std::unique_ptr<rocksdb::Env> env = make_seam_env(files);
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(store_options(*env), files.directory, &opened);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  FD_TRY_VOID(outcome(files, status));
+  return all_records(files, *db);
+}
+
+Result<std::unique_ptr<RecordStore>> RecordStore::open(FileSystem& files, std::string_view directory,
+                                                       const StoreLimits& limits) {
+  auto store = std::make_unique<RocksStore>(files, directory, limits);
+  FD_TRY_VOID(store->recover());
+  return std::unique_ptr<RecordStore>(std::move(store));
+}
+
+}  // namespace firedrill
