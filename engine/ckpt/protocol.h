@@ -110,6 +110,9 @@ class Protocol {
   // manifest is not there); mismatch.
   virtual Result<ManifestView> verify(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
                                       const CheckpointId& id, const Scope& scope);
+  // Whether the job may begin at what was found, or at step 0 if nothing was. Never in silence below what was
+  // acknowledged, nor at step 0 while something is listed. Errors: corrupted, mismatch. Called on all ranks.
+  virtual Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const;
   // Coordinator: makes durable what was perhaps found in a cache only.
   virtual Status settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated);
   // Coordinator: marks damaged candidates, durably, behind an older one verified whole.
@@ -141,7 +144,6 @@ class Protocol {
 
   Result<Survey> agree_on_survey(const CheckpointContext& ctx);
   Result<std::optional<Damage>> judge(const CheckpointContext& ctx, const CheckpointId& id, ManifestView& manifest);
-  Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const;
   void remember(const Survey& survey, const FindResult& result);
   void remember(const CheckpointId& id, Known::Standing standing);
   const Value& structure_of(const StateView& state);
