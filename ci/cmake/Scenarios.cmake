@@ -20,6 +20,10 @@ firedrill_scenario(rank/kill_in_commit sim process)
 firedrill_scenario(rank/kill_during_recovery sim process)
 firedrill_scenario(rank/kill_node sim)  # one machine has one node
 firedrill_scenario(rank/kill_node_losing_unsynced sim)  # a real machine's cache cannot be made to forget
+firedrill_scenario(rank/async_kill_in_publish sim process)
+firedrill_scenario(storage/async_error_reaches_the_job sim process)
+firedrill_scenario(storage/async_failures_are_survived sim process)
+firedrill_scenario(storage/async_slow_disk sim process)
 firedrill_scenario(storage/one_publish sim process)
 firedrill_scenario(storage/io_error_on_manifest sim process)
 firedrill_scenario(storage/io_error_on_write sim process)

@@ -309,8 +309,6 @@ Loaded<Job> job_with(const std::string& from, const std::string& to) {
 }
 
 TEST(Job, FieldsThatAreNotYetSupportedSaySo) {
-  EXPECT_THAT(job_with("mode: sync", "mode: async").mistakes,
-              testing::Contains(testing::HasSubstr("checkpoint.mode is async: only sync is supported yet")));
   EXPECT_THAT(job_with("catalog: files", "catalog: rocksdb").mistakes,
               testing::Contains(testing::HasSubstr("checkpoint.catalog is rocksdb: only files is supported yet")));
   EXPECT_THAT(job_with("tp: 1", "tp: 2").mistakes, ElementsAre(HasSubstr("nano.yaml:3:20: lanes.tp is 2")));
