@@ -149,27 +149,37 @@ class Partial {
   std::vector<Fate> picture();
 
  private:
-  friend class Counter;
-  bool choose_again(std::size_t levels);
-  bool search(std::size_t level, std::size_t levels);
-  bool fits(std::size_t level, std::uint32_t window) const;
-  void put(std::size_t level, std::uint32_t window);
+  bool fits(const std::uint64_t* must, const std::uint64_t* must_not, std::uint32_t window) const;
+  void put(std::size_t level, std::uint32_t window, bool sure);
+  void push(CellId cell, ValueIndex value, std::uint32_t window, bool sure);
+  bool search(std::size_t n);
+  void start_trial();
+  bool extend_trial(std::size_t n, std::uint32_t window);
+  void settle();
+  void rebuild();
 
   const CrashSpace& space_;
   const SpaceData& data_;
   std::size_t words_;
   std::size_t depth_ = 0;
-  std::vector<std::int32_t> values_;     // by cell
-  std::vector<CellId> cells_;            // by level
-  std::vector<std::uint32_t> chosen_;    // by level: a window; together they fit
-  std::vector<std::uint64_t> must_;      // by level: facts that must hold up to here
-  std::vector<std::uint64_t> must_not_;  // by level
+  std::vector<std::int32_t> values_;   // by cell
+  std::vector<CellId> cells_;          // by level
+  std::vector<std::uint32_t> chosen_;  // by level: a window; together they fit
+  std::vector<std::uint32_t> open_;    // levels whose value has more than one window
+  std::vector<std::uint64_t> must_;    // rows by level: what must hold below it
+  std::vector<std::uint64_t> must_not_;
+  std::vector<std::uint64_t> sure_must_;  // the same of levels that are not open
+  std::vector<std::uint64_t> sure_must_not_;
+  std::vector<std::uint32_t> trial_;  // of the search, by open level
+  std::vector<std::uint64_t> trial_must_;
+  std::vector<std::uint64_t> trial_must_not_;
 };
 
 // The exact number of distinct legal contents that agree with a Partial (an empty one: of all). It branches on a cell,
 // splits what is left into parts that cannot influence each other, multiplies, and remembers parts it has seen. Shares
 // nothing with the engines but the space.
+// Keeps what it remembers: for many partials of one space use one Counter (counter.h).
 Count count(const CrashSpace& space);
-Count count(Partial& partial);
+Count count(const Partial& partial);
 
 }  // namespace firedrill::crash
