@@ -3,82 +3,16 @@
 
 #include <algorithm>
 
-#include "engine/base/text.h"
 #include "engine/ckpt/agree.h"
-#include "engine/ckpt/files.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/survey.h"
 
 namespace firedrill {
-namespace {
-
-constexpr std::array<std::string_view, 7> directories = {
-    directory::attempts, directory::manifests,  directory::rejected, directory::shards,
-    directory::tmp,      directory::tombstones, directory::validated};
-
-// An earlier attempt may have made them and died before their names were durable: so the root is always synced.
-Status make_directories(FileSystem& files) {
-  FD_TRY(const std::vector<std::string> there, files.list(""));
-  for (const std::string_view name : directories) {
-    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
-    if (Status made = files.make_directory(name); !made && !made.failed_with(Code::already_exists)) return made;
-  }
-  return files.sync_directory("");
-}
-
-Status claim(FileSystem& files, int attempt) {
-  FD_TRY_VOID(make_directories(files));
-  const std::string path = path_in(directory::attempts, std::to_string(attempt));
-  auto file = files.create(path);
-  if (file.failed_with(Code::already_exists)) {
-    return Error{.code = Code::already_exists,
-                 .message = fmt::format("attempt {} was claimed before: {} exists", attempt, path),
-                 .hint = "every launch needs an attempt number of its own"};
-  }
-  if (!file) return file.error();
-  FD_TRY_VOID((*file)->sync());
-  FD_TRY_VOID((*file)->close());
-  return files.sync_directory(directory::attempts);
-}
-
-Result<std::vector<CheckpointId>> listed(FileSystem& files, std::string_view directory) {
-  auto names = files.list(directory);
-  if (names.failed_with(Code::not_found)) return std::vector<CheckpointId>();
-  if (!names) return names.error();
-  return ids_among(*names);
-}
-
-Status add_attempt(FileSystem& files, const std::string& name, Survey& survey) {
-  constexpr std::string_view ending = ".seen";
-  if (const auto claimed = parse_whole(name); claimed && *claimed <= INT32_MAX) {
-    survey.claims.push_back(static_cast<int>(*claimed));
-  }
-  if (!name.ends_with(ending)) return {};
-  const auto attempt = parse_whole(std::string_view(name).substr(0, name.size() - ending.size()));
-  if (!attempt || name != fmt::format("{}{}", *attempt, ending)) return {};
-  const std::string path = path_in(directory::attempts, name);
-  FD_TRY(const Value text, read_whole(files, path, seen_size_max));
-  auto seen = parse_seen(text.text());
-  if (seen && seen->attempt != static_cast<int>(*attempt)) {
-    return Error{.code = Code::corrupted,
-                 .message = fmt::format("{} is the record of attempt {}", path, seen->attempt)};
-  }
-  if (!seen) {
-    return Error{.code = seen.error().code,
-                 .message = fmt::format("{}: {}", path, seen.error().message),
-                 .hint = "without it nobody knows which checkpoints count: restore it, or move the directory away"};
-  }
-  survey.seen.push_back(*std::move(seen));
-  return {};
-}
-
-}  // namespace
-
 Status Protocol::claim_attempt(const CheckpointContext& ctx) {
   const PhaseScope phase(ctx.parts.position, Phase::rendezvous);
   Value word;
   if (ctx.coordinator()) {
-    const Status claimed = claim(ctx.parts.files, ctx.attempt);
+    const Status claimed = catalog_for(ctx.job, ctx.parts.compute).claim(ctx.parts.files, ctx.attempt);
     if (!claimed && ends_the_call(claimed.error())) return claimed.error();
     word = encode_status(claimed);
   }
@@ -87,20 +21,16 @@ Status Protocol::claim_attempt(const CheckpointContext& ctx) {
   return {};
 }
 
+Catalog& Protocol::catalog_for(const Job& job, Compute& compute) {
+  if (!catalog_ || catalog_kind_ != job.checkpoint.catalog) catalog_ = make_catalog(job.checkpoint.catalog);
+  catalog_kind_ = job.checkpoint.catalog;
+  compute_ = &compute;
+  return *catalog_;
+}
+
 Result<Survey> Protocol::survey(FileSystem& files) {
-  Survey survey;
-  FD_TRY(survey.manifests, listed(files, directory::manifests));
-  FD_TRY(survey.validated, listed(files, directory::validated));
-  FD_TRY(survey.rejected, listed(files, directory::rejected));
-  FD_TRY(survey.tombstones, listed(files, directory::tombstones));
-  auto names = files.list(directory::attempts);
-  if (names.failed_with(Code::not_found)) return survey;
-  if (!names) return names.error();
-  for (const std::string& name : *names) FD_TRY_VOID(add_attempt(files, name, survey));
-  std::sort(survey.claims.begin(), survey.claims.end());
-  std::sort(survey.seen.begin(), survey.seen.end(),
-            [](const Survey::Seen& a, const Survey::Seen& b) { return a.attempt < b.attempt; });
-  return survey;
+  FD_CHECK(catalog_, "a survey before anybody said of which catalog");
+  return catalog_->survey(files, *compute_);
 }
 
 std::vector<CheckpointId> Protocol::candidates(const Survey& survey) const {
@@ -120,6 +50,7 @@ std::vector<CheckpointId> Protocol::candidates(const Survey& survey) const {
 }
 
 Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
+  catalog_for(ctx.job, ctx.parts.compute);
   const auto mine = survey(ctx.parts.files);
   if (!mine && ends_the_call(mine.error())) return mine.error();
   FD_TRY(const Agreed all, agree(ctx, "checkpoint.survey", mine ? encode_survey(*mine) : encode_error(mine.error())));
@@ -138,14 +69,9 @@ Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
   return together;
 }
 
-// To a temporary name first: a torn record would hide every checkpoint.
 Status Protocol::record_seen(const CheckpointContext& ctx, const std::vector<CheckpointId>& accepted) {
-  FileSystem& files = ctx.parts.files;
-  const std::string name = std::to_string(ctx.attempt) + ".seen";
-  const std::string temporary = path_in(directory::tmp, name);
-  FD_TRY_VOID(write_synced(files, temporary, encode_seen({.attempt = ctx.attempt, .accepted = accepted})));
-  FD_TRY_VOID(files.rename(temporary, path_in(directory::attempts, name)));
-  return files.sync_directory(directory::attempts);
+  return catalog_for(ctx.job, ctx.parts.compute)
+      .record_seen(ctx.parts.files, {.attempt = ctx.attempt, .accepted = accepted});
 }
 
 }  // namespace firedrill

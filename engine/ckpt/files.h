@@ -1,15 +1,39 @@
-// Reading files whose size is bounded before anything is allocated.
+// Whole files and marks: read with a bound, written and made durable.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/result.h"
+#include "engine/ckpt/id.h"
 #include "engine/seam/file_system.h"
 
 namespace firedrill {
 
-// Errors: as open and read; corrupted (longer than `size_max`, or shorter than its own size).
+// Reading files whose size is bounded before anything is allocated. Errors: as open and read; corrupted (longer than
+// `size_max`, or shorter than its own size).
 Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max);
+
+// Creates `path`, writes, syncs, closes. Its name is not durable yet.
+Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);
+
+// An empty file in `directory`, durable with its name; one that is there already is made durable.
+Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
+
+// Removes a directory and the files in it; what is not there is no error.
+Status remove_tree(FileSystem& files, const std::string& directory);
+
+// `removed`, but that there was nothing to remove is no error.
+Status removed_or_absent(Status removed);
+
+// Names in a directory; none if it is not there.
+Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view directory);
+
+// Makes directories that are missing. An earlier attempt may have made them and died before their names were durable:
+// so the root is always synced.
+Status make_directories(FileSystem& files, const std::vector<std::string>& there,
+                        const std::vector<std::string_view>& wanted);
 
 }  // namespace firedrill

@@ -43,21 +43,15 @@ Event about(EventKind kind, const CheckpointId& id, NameId name, NameId detail =
 
 Status Protocol::settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated) {
   FileSystem& files = ctx.parts.files;
-  FD_TRY(const auto file, files.open(path_in(directory::manifests, id)));
-  FD_TRY_VOID(file->sync());
-  FD_TRY_VOID(file->close());
-  FD_TRY_VOID(files.sync_directory(directory::manifests));
   FD_TRY_VOID(files.sync_directory(shard_directory(id)));
   FD_TRY_VOID(files.sync_directory(directory::shards));
-  if (validated) FD_TRY_VOID(files.sync_directory(directory::validated));
-  FD_TRY_VOID(files.sync_directory(directory::rejected));
-  return files.sync_directory(directory::tombstones);
+  return catalog_for(ctx.job, ctx.parts.compute).settle(files, id, validated);
 }
 
 Status Protocol::reject(const CheckpointContext& ctx, const std::vector<Damage>& damaged) {
   Observer& observer = ctx.parts.observer;
   for (const Damage& damage : damaged) {
-    FD_TRY_VOID(write_mark(ctx.parts.files, directory::rejected, damage.id));
+    FD_TRY_VOID(catalog_for(ctx.job, ctx.parts.compute).mark_rejected(ctx.parts.files, damage.id));
     emit(observer, ctx.parts.position,
          about(EventKind::rejected, damage.id, observer.intern(to_string(damage.id)), observer.intern(damage.what)));
   }

@@ -19,11 +19,13 @@
 // and timeout of a collective end the call at once. Threads: one call at a time.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/ckpt/catalog.h"
 #include "engine/ckpt/context.h"
 #include "engine/ckpt/state.h"
 
@@ -134,6 +136,8 @@ class Protocol {
  private:
   struct Try;
 
+  // The catalog of this job's kind; the coordinator's keeps what it has open.
+  Catalog& catalog_for(const Job& job, Compute& compute);
   Result<std::optional<Error>> run_try(const CheckpointContext& ctx, Try& current);
   Result<std::optional<Error>> save_shards(const CheckpointContext& ctx, Try& current);
   Result<std::optional<Error>> commit_try(const CheckpointContext& ctx, Try& current);
@@ -147,6 +151,10 @@ class Protocol {
   void remember(const Survey& survey, const FindResult& result);
   void remember(const CheckpointId& id, Known::Standing standing);
   const Value& structure_of(const StateView& state);
+
+  std::unique_ptr<Catalog> catalog_;
+  CatalogKind catalog_kind_ = CatalogKind::files;
+  Compute* compute_ = nullptr;  // of the last call
 
   StateView structure_;    // Values left out: what structure_value_ describes
   Value structure_value_;  // kept because a state's structure seldom changes

@@ -2,32 +2,10 @@
 #include <algorithm>
 
 #include "engine/ckpt/agree.h"
+#include "engine/ckpt/files.h"
 #include "engine/ckpt/protocol.h"
 
 namespace firedrill {
-namespace {
-
-Status removed_or_absent(Status removed) {
-  if (!removed && removed.failed_with(Code::not_found)) return {};
-  return removed;
-}
-
-// Names in a directory; none if it is not there.
-Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view directory) {
-  auto names = files.list(directory);
-  if (names.failed_with(Code::not_found)) return std::vector<std::string>();
-  return names;
-}
-
-// The attempt whose temporary file this is: an id, or "<n>.seen".
-std::optional<std::int64_t> attempt_of_temporary(const std::string& name) {
-  if (const auto id = checkpoint_id_from(name)) return id->attempt;
-  if (const auto id = checkpoint_id_from("0-" + name.substr(0, name.find('.')) + "-0")) return id->attempt;
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::vector<CheckpointId> Protocol::victims(const std::vector<Known>& known, int keep_validated) const {
   std::vector<CheckpointId> victims;
   int kept = 0;
@@ -44,11 +22,8 @@ std::vector<CheckpointId> Protocol::victims(const std::vector<Known>& known, int
 Status Protocol::retire(const CheckpointContext& ctx, const std::vector<CheckpointId>& ids) {
   FileSystem& files = ctx.parts.files;
   Observer& observer = ctx.parts.observer;
-  for (const CheckpointId& id : ids) {
-    const Status buried = write_synced(files, path_in(directory::tombstones, id), Value::copy_of(std::string_view()));
-    if (!buried && !buried.failed_with(Code::already_exists)) return buried.error();
-  }
-  FD_TRY_VOID(files.sync_directory(directory::tombstones));
+  Catalog& catalog = catalog_for(ctx.job, ctx.parts.compute);
+  FD_TRY_VOID(catalog.bury(files, ids));
   for (const CheckpointId& id : ids) {
     emit(observer, ctx.parts.position,
          {.kind = EventKind::retired,
@@ -57,13 +32,10 @@ Status Protocol::retire(const CheckpointContext& ctx, const std::vector<Checkpoi
           .c = id.trial,
           .name = observer.intern(to_string(id))});
   }
-  for (const CheckpointId& id : ids) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::manifests, id))));
-  FD_TRY_VOID(files.sync_directory(directory::manifests));
+  FD_TRY_VOID(catalog.unlist(files, ids));
   // Now no crash can bring back a manifest whose shards are gone.
-  for (const CheckpointId& id : ids) {
-    FD_TRY_VOID(remove_tree(files, shard_directory(id)));
-    FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::validated, id))));
-  }
+  for (const CheckpointId& id : ids) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
+  FD_TRY_VOID(catalog.forget(files, ids));
   return files.sync_directory(directory::shards);
 }
 
@@ -87,9 +59,8 @@ Status Protocol::retain(const CheckpointContext& ctx) {
                   [&gone](const Known& known) { return std::find(gone.begin(), gone.end(), known.id) != gone.end(); });
   }
   // The tombstones of one retirement stay until the next: a rank with an old listing still sees that these are gone.
-  for (const CheckpointId& id : tombstones_) {
-    FD_TRY_VOID(removed_or_absent(ctx.parts.files.remove(path_in(directory::tombstones, id))));
-  }
+  Catalog& catalog = catalog_for(ctx.job, ctx.parts.compute);
+  FD_TRY_VOID(catalog.remove_tombstones(ctx.parts.files, tombstones_));
   tombstones_ = gone;
   if (!sweep_due_) return {};
   FD_TRY_VOID(sweep(ctx));
@@ -107,22 +78,12 @@ Status Protocol::sweep(const CheckpointContext& ctx) {
     if (id.attempt < ctx.attempt && !is_listed(id)) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
   }
   FD_TRY_VOID(files.sync_directory(directory::shards));
-  for (const std::string_view marks : {directory::validated, directory::rejected, directory::tombstones}) {
-    FD_TRY(const auto names, names_in(files, marks));
-    for (const CheckpointId& id : ids_among(names)) {
-      const bool recent = std::find(tombstones_.begin(), tombstones_.end(), id) != tombstones_.end();
-      const bool excuses = marks == directory::rejected && id.step >= ctx.floor;  // a start below the floor
-      if (id.attempt < ctx.attempt && !is_listed(id) && !recent && !excuses) {
-        FD_TRY_VOID(removed_or_absent(files.remove(path_in(marks, id))));
-      }
-    }
-  }
-  FD_TRY(const auto temporaries, names_in(files, directory::tmp));
-  for (const std::string& name : temporaries) {
-    const auto attempt = attempt_of_temporary(name);
-    if (attempt && *attempt < ctx.attempt) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory::tmp, name))));
-  }
-  return {};
+  const auto goes = [&](std::string_view marks, const CheckpointId& id) {
+    const bool recent = std::find(tombstones_.begin(), tombstones_.end(), id) != tombstones_.end();
+    const bool excuses = marks == directory::rejected && id.step >= ctx.floor;  // a start below the floor
+    return id.attempt < ctx.attempt && !is_listed(id) && !recent && !excuses;
+  };
+  return catalog_for(ctx.job, ctx.parts.compute).sweep(files, ctx.attempt, goes);
 }
 
 }  // namespace firedrill

@@ -8,49 +8,16 @@
 
 namespace firedrill {
 
-Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max) {
-  FD_TRY(const auto file, files.open(path));
-  FD_TRY(const std::int64_t size, file->size());
-  if (size > size_max) {
-    return Error{.code = Code::corrupted,
-                 .message = fmt::format("{} has {} bytes, more than the {} it may have", path, size, size_max)};
-  }
-  FD_TRY(Value bytes, file->read(0, size));
-  if (static_cast<std::int64_t>(bytes.size()) != size) {
-    return Error{.code = Code::corrupted, .message = fmt::format("{}: {} of {} bytes read", path, bytes.size(), size)};
-  }
-  return bytes;
-}
-
 Status Protocol::write_synced(FileSystem& files, std::string_view path, const Value& bytes) {
-  FD_TRY(const auto file, files.create(path));
-  if (bytes.size() > 0) FD_TRY_VOID(file->write(0, bytes));
-  FD_TRY_VOID(file->sync());
-  return file->close();
+  return firedrill::write_synced(files, path, bytes);
 }
 
 Status Protocol::write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
-  const std::string path = path_in(directory, id);
-  auto created = files.create(path);
-  if (!created && !created.failed_with(Code::already_exists)) return created.error();
-  if (created) {
-    FD_TRY_VOID((*created)->sync());
-    FD_TRY_VOID((*created)->close());
-  }
-  return files.sync_directory(directory);
+  return firedrill::write_mark(files, directory, id);
 }
 
 Status Protocol::remove_tree(FileSystem& files, const std::string& directory) {
-  auto names = files.list(directory);
-  if (names.failed_with(Code::not_found)) return {};
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
-    if (auto removed = files.remove(path_in(directory, name)); !removed && !removed.failed_with(Code::not_found)) {
-      return removed;
-    }
-  }
-  if (auto removed = files.remove(directory); !removed && !removed.failed_with(Code::not_found)) return removed;
-  return {};
+  return firedrill::remove_tree(files, directory);
 }
 
 std::string Protocol::shard_directory(const CheckpointId& id) const { return path_in(directory::shards, id); }
@@ -73,12 +40,7 @@ Status Protocol::write_shard(const CheckpointContext& ctx, const std::string& pa
 
 Status Protocol::commit(const CheckpointContext& ctx, const CheckpointId& id, const Value& manifest,
                         bool& rename_issued) {
-  FileSystem& files = ctx.parts.files;
-  const std::string temporary = path_in(directory::tmp, id);
-  FD_TRY_VOID(write_synced(files, temporary, manifest));
-  rename_issued = true;
-  FD_TRY_VOID(files.rename(temporary, path_in(directory::manifests, id)));
-  return files.sync_directory(directory::manifests);
+  return catalog_for(ctx.job, ctx.parts.compute).commit(ctx.parts.files, id, manifest, rename_issued);
 }
 
 Status Protocol::trial_restore(const CheckpointContext& ctx, const CheckpointId& id, const Value& reports,
@@ -98,20 +60,18 @@ Status Protocol::trial_restore(const CheckpointContext& ctx, const CheckpointId&
     }
     FD_TRY_VOID(check_shards(ctx.parts.compute, report, shards));
     if (owner != 0) continue;
-    const std::string path = path_in(directory::manifests, id);
-    FD_TRY_VOID(files.drop_cache(path));
-    FD_TRY(const Value text, read_whole(files, path, manifest_size_max));
+    FD_TRY(const Value text, catalog_for(ctx.job, ctx.parts.compute).manifest(files, ctx.parts.compute, id, true));
     if (text.digest() != manifest) {
-      return Error{
-          .code = Code::corrupted,
-          .message = fmt::format("{} reads back with digest {}, not {}", path, text.digest().hex(), manifest.hex())};
+      return Error{.code = Code::corrupted,
+                   .message = fmt::format("the manifest of {} reads back with digest {}, not {}", to_string(id),
+                                          text.digest().hex(), manifest.hex())};
     }
   }
   return {};
 }
 
 Status Protocol::mark_validated(const CheckpointContext& ctx, const CheckpointId& id) {
-  return write_mark(ctx.parts.files, directory::validated, id);
+  return catalog_for(ctx.job, ctx.parts.compute).mark_validated(ctx.parts.files, id);
 }
 
 }  // namespace firedrill

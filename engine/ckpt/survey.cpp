@@ -139,4 +139,33 @@ Result<Survey::Seen> parse_seen(std::string_view text) {
   return seen;
 }
 
+Status add_attempt(Survey& survey, std::string_view name, const std::function<Result<Value>()>& text) {
+  constexpr std::string_view ending = ".seen";
+  if (const auto claimed = parse_whole(name); claimed && *claimed <= INT32_MAX) {
+    survey.claims.push_back(static_cast<int>(*claimed));
+  }
+  if (!name.ends_with(ending)) return {};
+  const auto attempt = parse_whole(name.substr(0, name.size() - ending.size()));
+  if (!attempt || name != fmt::format("{}{}", *attempt, ending)) return {};
+  FD_TRY(const Value record, text());
+  auto seen = parse_seen(record.text());
+  if (seen && seen->attempt != static_cast<int>(*attempt)) {
+    return Error{.code = Code::corrupted,
+                 .message = fmt::format("attempts/{} is the record of attempt {}", name, seen->attempt)};
+  }
+  if (!seen) {
+    return Error{.code = seen.error().code,
+                 .message = fmt::format("attempts/{}: {}", name, seen.error().message),
+                 .hint = "without it nobody knows which checkpoints count: restore it, or move the directory away"};
+  }
+  survey.seen.push_back(*std::move(seen));
+  return {};
+}
+
+void sort_attempts(Survey& survey) {
+  std::sort(survey.claims.begin(), survey.claims.end());
+  std::sort(survey.seen.begin(), survey.seen.end(),
+            [](const Survey::Seen& a, const Survey::Seen& b) { return a.attempt < b.attempt; });
+}
+
 }  // namespace firedrill

@@ -1,6 +1,7 @@
 // Surveys: what lies on a disk, for one rank and for all ranks together; and the .seen files of attempts.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,12 @@ Result<Survey> union_of(std::span<const Survey> surveys);
 Value encode_seen(const Survey::Seen& seen);
 // Errors: corrupted.
 Result<Survey::Seen> parse_seen(std::string_view text);
+
+// Takes a name in attempts/ into the survey: a claim, or a record, whose text is then asked for. Other names are left
+// alone. Errors: corrupted (a record that is not whole, or of another attempt), and those of `text`.
+Status add_attempt(Survey& survey, std::string_view name, const std::function<Result<Value>()>& text);
+// By attempt, as a Survey must be.
+void sort_attempts(Survey& survey);
 
 inline constexpr std::int64_t seen_size_max = std::int64_t{1} << 24;
 

@@ -5,7 +5,6 @@
 
 #include "engine/base/text.h"
 #include "engine/ckpt/agree.h"
-#include "engine/ckpt/files.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/ckpt/shard.h"
 
@@ -115,8 +114,7 @@ Status check_shard_file(FileSystem& files, const ManifestView& manifest, const S
 Result<ManifestView> Protocol::verify(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
                                       const CheckpointId& id, const Scope& scope) {
   const std::string path = path_in(directory::manifests, id);
-  if (scope.drop_caches) FD_TRY_VOID(drop_cache(files, path));
-  FD_TRY(const Value text, read_whole(files, path, manifest_size_max));
+  FD_TRY(const Value text, catalog_for(expectation.job, compute).manifest(files, compute, id, scope.drop_caches));
   auto parsed = parse_manifest(compute, text);
   if (!parsed) {
     Error error = std::move(parsed).error();
@@ -140,6 +138,7 @@ Result<ManifestView> Protocol::verify(FileSystem& files, Compute& compute, const
 
 Discovery Protocol::discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation) {
   Discovery discovery;
+  catalog_for(expectation.job, compute);
   const auto listed = survey(files);
   if (!listed) {
     discovery.trouble = listed.error();

@@ -33,6 +33,13 @@ std::optional<std::string> description_named(std::string_view current) {
   return std::string(name);
 }
 
+// Each opening of a store makes a log and then the description with the next number, and only then is CURRENT renamed:
+// so the newest log is known by name. (Until a table file was made: that takes numbers of its own.)
+std::string log_beside(std::string_view description) {
+  const std::uint64_t number = *parse_whole(description.substr(description.find('-') + 1));
+  return fmt::format("{:06}.log", number - 1);
+}
+
 Result<Value> read_all(FileSystem& files, const std::string& path, const LoadOptions& options) {
   if (options.drop_caches) FD_TRY_VOID(files.drop_cache(path));
   FD_TRY(const auto file, files.open(path));
@@ -100,7 +107,12 @@ Result<Checked> check_files(StoreFiles& files) {
     return damaged(fmt::format("{}: {}", files.path(*description), whole ? "it is empty" : whole.error().message));
   }
   std::optional<std::uint64_t> expected;
-  if (checked.tables == 0) expected = 1;
+  if (checked.tables == 0) {
+    expected = 1;
+    if (!files.entries.contains(log_beside(*description))) {
+      return damaged(fmt::format("{} is missing", files.path(log_beside(*description))));
+    }
+  }
   for (auto& [name, entry] : files.entries) {
     if (!is_log(name) || !entry.bytes) continue;
     const auto scan = scan_log(entry.bytes.text(), LogKind::batches);
@@ -159,7 +171,8 @@ class RocksStore final : public RecordStore {
   Status recover() {
     close();
     FD_TRY(const Value loaded, load_store(seam_, directory_));
-    files_ = unpacked(loaded);
+    StoreFiles found = unpacked(loaded);
+    files_ = std::move(found);
     files_.seam = &seam_;
     FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
     for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
@@ -239,6 +252,7 @@ class RocksStore final : public RecordStore {
 
   // Nothing is written: every batch was synced.
   void close() {
+    files_.seam = nullptr;
     if (db_) db_->Close().PermitUncheckedError();
     db_.reset();
     env_.reset();
@@ -279,23 +293,39 @@ RecordView::Range RecordView::with_prefix(std::string_view prefix) const {
 }
 
 Result<Value> load_store(FileSystem& files, std::string_view directory, const LoadOptions& options) {
-  FD_TRY(const std::vector<std::string> listed, files.list(directory));
   const auto path = [directory](std::string_view name) { return std::string(directory) + "/" + std::string(name); };
   std::string names;
   std::vector<Value> parts(2);
-  const auto keep = [&](std::string_view name) -> Status {
-    FD_TRY(Value bytes, read_listed(files, path(name), options));
+  const auto keep = [&](std::string_view name, Value bytes) {
     names.append(name).push_back('\n');
     parts.push_back(std::move(bytes));
-    return {};
   };
+  // A listing may be stale: what can be found without one is.
   std::optional<std::string> description;
-  if (std::find(listed.begin(), listed.end(), current_name) != listed.end()) {
-    FD_TRY_VOID(keep(current_name));
-    description = description_named(parts.back().text());
+  std::string newest;
+  auto current = read_all(files, path(current_name), options);
+  if (current) {
+    description = description_named(current->text());
+    keep(current_name, *std::move(current));
+  } else if (!current.failed_with(Code::not_found)) {
+    return current.error();
   }
-  for (const std::string& name : listed) {
-    if (is_log(name) || is_table(name) || name == description) FD_TRY_VOID(keep(name));
+  if (description) {
+    FD_TRY(Value bytes, read_listed(files, path(*description), options));
+    keep(*description, std::move(bytes));
+    newest = log_beside(*description);
+  }
+  FD_TRY(const std::vector<std::string> listed, files.list(directory));
+  std::vector<std::string> wanted;
+  std::copy_if(listed.begin(), listed.end(), std::back_inserter(wanted),
+               [](const std::string& name) { return is_log(name) || is_table(name); });
+  if (std::none_of(wanted.begin(), wanted.end(), [&](const auto& name) { return is_table(name) || name == newest; }) &&
+      !newest.empty()) {
+    wanted.push_back(newest);
+  }
+  for (const std::string& name : wanted) {
+    FD_TRY(Value bytes, read_listed(files, path(name), options));
+    keep(name, std::move(bytes));
   }
   parts[0] = Value::copy_of(directory);
   parts[1] = Value::copy_of(std::string_view(names));

@@ -90,11 +90,16 @@ class WritableFile final : public rocksdb::FSWritableFile {
   }
   IOStatus Flush(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
+    if (!files_.seam || !file_) return IOStatus::NotSupported("given up");
     const IOStatus drained = drain();
     return drained.ok() ? files_.status(file_->sync()) : drained;
   }
   IOStatus Close(const IOOptions&, IODebugContext*) override {
     if (!file_) return IOStatus::OK();
+    if (!files_.seam) {  // the store is given up, and perhaps its rank with it: nothing is reported any more
+      file_.reset();
+      return IOStatus::OK();
+    }
     const IOStatus drained = drain();
     const IOStatus closed = files_.status(file_->close());
     file_.reset();
@@ -106,7 +111,7 @@ class WritableFile final : public rocksdb::FSWritableFile {
 
  private:
   IOStatus drain() {
-    if (buffer_.empty()) return IOStatus::OK();
+    if (buffer_.empty() || !files_.seam || !file_) return IOStatus::OK();
     const Value bytes = Value::copy_of(std::string_view(buffer_));
     buffer_.clear();
     const IOStatus written = files_.status(file_->write(written_, bytes));
@@ -127,6 +132,7 @@ class Directory final : public rocksdb::FSDirectory {
  public:
   explicit Directory(StoreFiles& files) : files_(files) {}
   IOStatus Fsync(const IOOptions&, IODebugContext*) override {
+    if (!files_.seam) return IOStatus::NotSupported("only for reading");
     return files_.status(files_.seam->sync_directory(files_.directory));
   }
   IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
@@ -134,6 +140,14 @@ class Directory final : public rocksdb::FSDirectory {
  private:
   StoreFiles& files_;
 };
+
+// Nothing that the listing kept back is ever removed: it may be somebody's records.
+Error unlisted(const Error& error, const std::string& path) {
+  return {.code = Code::unavailable,
+          .message = path + " is there, and the listing did not say so",
+          .retryable = true,
+          .injected = error.injected};
+}
 
 // Its writer is alone by the claim of the attempt; the seam has no locks.
 class NoLock final : public rocksdb::FileLock {};
@@ -166,6 +180,7 @@ class SeamFileSystem final : public rocksdb::FileSystem {
     if (!files_.seam || name.starts_with("OPTIONS")) return read_only(name);
     auto file = files_.seam->create(files_.path(name));
     if (file.failed_with(Code::already_exists)) {  // left over by an attempt that died: RocksDB starts it anew
+      if (name.ends_with(".log") || !has(path)) return files_.fail(unlisted(file.error(), files_.path(name)));
       if (const Status removed = files_.seam->remove(files_.path(name)); !removed) return files_.fail(removed.error());
       file = files_.seam->create(files_.path(name));
     }

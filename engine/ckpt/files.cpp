@@ -1,0 +1,69 @@
+#include "engine/ckpt/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace firedrill {
+
+Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max) {
+  FD_TRY(const auto file, files.open(path));
+  FD_TRY(const std::int64_t size, file->size());
+  if (size > size_max) {
+    return Error{.code = Code::corrupted,
+                 .message = fmt::format("{} has {} bytes, more than the {} it may have", path, size, size_max)};
+  }
+  FD_TRY(Value bytes, file->read(0, size));
+  if (static_cast<std::int64_t>(bytes.size()) != size) {
+    return Error{.code = Code::corrupted, .message = fmt::format("{}: {} of {} bytes read", path, bytes.size(), size)};
+  }
+  return bytes;
+}
+
+Status write_synced(FileSystem& files, std::string_view path, const Value& bytes) {
+  FD_TRY(const auto file, files.create(path));
+  if (bytes.size() > 0) FD_TRY_VOID(file->write(0, bytes));
+  FD_TRY_VOID(file->sync());
+  return file->close();
+}
+
+Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
+  const std::string path = path_in(directory, id);
+  auto created = files.create(path);
+  if (!created && !created.failed_with(Code::already_exists)) return created.error();
+  if (created) {
+    FD_TRY_VOID((*created)->sync());
+    FD_TRY_VOID((*created)->close());
+  }
+  return files.sync_directory(directory);
+}
+
+Status remove_tree(FileSystem& files, const std::string& directory) {
+  auto names = files.list(directory);
+  if (names.failed_with(Code::not_found)) return {};
+  if (!names) return names.error();
+  for (const std::string& name : *names) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory, name))));
+  return removed_or_absent(files.remove(directory));
+}
+
+Status removed_or_absent(Status removed) {
+  if (!removed && removed.failed_with(Code::not_found)) return {};
+  return removed;
+}
+
+Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view directory) {
+  auto names = files.list(directory);
+  if (names.failed_with(Code::not_found)) return std::vector<std::string>();
+  return names;
+}
+
+Status make_directories(FileSystem& files, const std::vector<std::string>& there,
+                        const std::vector<std::string_view>& wanted) {
+  for (const std::string_view name : wanted) {
+    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    if (Status made = files.make_directory(name); !made && !made.failed_with(Code::already_exists)) return made;
+  }
+  return files.sync_directory("");
+}
+
+}  // namespace firedrill
