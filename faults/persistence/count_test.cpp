@@ -40,7 +40,7 @@ std::uint64_t walked(const CrashSpace& space) {
   return leaves;
 }
 
-TEST(Count, adds_multiplies_and_prints_numbers_that_no_machine_word_holds) {
+TEST(Count, AddsMultipliesAndPrintsNumbersThatNoMachineWordHolds) {
   Count power = 1;
   for (int i = 0; i < 64; ++i) power *= Count(10);
   EXPECT_EQ(power.to_string(), "1" + std::string(64, '0'));
@@ -54,38 +54,38 @@ TEST(Count, adds_multiplies_and_prints_numbers_that_no_machine_word_holds) {
   EXPECT_DOUBLE_EQ(power.to_double(), 1e64);
 }
 
-TEST(CrashSpace, one_unsynced_shard_has_seven_contents) {
+TEST(CrashSpace, OneUnsyncedShardHasSevenContents) {
   const auto space = space_of(shards_of({.shards = 1}));
   EXPECT_EQ(walked(*space), 7);
   EXPECT_EQ(count(*space), Count(7));
 }
 
-TEST(CrashSpace, three_shards_synced_one_after_another_have_43_contents) {
+TEST(CrashSpace, ThreeShardsSyncedOneAfterAnotherHave43Contents) {
   const auto space = space_of(shards_of({}));
   EXPECT_EQ(walked(*space), 43);  // 7 + 2 * 6 + 4 * 6
   EXPECT_EQ(count(*space), Count(43));
 }
 
-TEST(CrashSpace, independent_ranks_multiply) {
+TEST(CrashSpace, IndependentRanksMultiply) {
   EXPECT_EQ(walked(*space_of(shards_of({.ranks = 2}))), 43 * 43);
   EXPECT_EQ(count(*space_of(shards_of({.ranks = 2}))), Count(43 * 43));
   EXPECT_EQ(count(*space_of(shards_of({.ranks = 4}))), Count(3'418'801));
 }
 
-TEST(CrashSpace, shards_without_a_sync_between_them_are_independent_of_each_other) {
+TEST(CrashSpace, ShardsWithoutASyncBetweenThemAreIndependentOfEachOther) {
   EXPECT_EQ(walked(*space_of(shards_of({.synced = false}))), 343);
   Count expected = 1;
   for (int i = 0; i < 24; ++i) expected *= Count(7);
   EXPECT_EQ(count(*space_of(shards_of({.ranks = 8, .synced = false}))), expected);
 }
 
-TEST(CrashSpace, counts_what_nobody_can_enumerate) {
+TEST(CrashSpace, CountsWhatNobodyCanEnumerate) {
   Count expected = 1;
   for (int i = 0; i < 64; ++i) expected *= Count(43);
   EXPECT_EQ(count(*space_of(shards_of({.ranks = 64}))), expected);
 }
 
-TEST(CrashSpace, the_contents_that_extend_the_values_of_a_cell_add_up_to_all) {
+TEST(CrashSpace, TheContentsThatExtendTheValuesOfACellAddUpToAll) {
   const auto space = space_of(shards_of({.ranks = 2}));
   Counter counter(*space);
   const CellId name = *space->name_cell(space->cell(space->names(root_inode)[0]).values[0].inode, "1-2");

@@ -6,8 +6,8 @@
 // Threads: one object, one thread.
 #pragma once
 
+#include <map>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "faults/persistence/count.h"
@@ -72,7 +72,7 @@ class Counter {
   const SpaceData& data_;
   std::size_t words_;
   std::vector<std::int32_t> given_;  // values that the partial gives, by cell
-  std::unordered_map<Digest, Count> memo_;
+  std::map<Digest, Count> memo_;
 };
 
 }  // namespace firedrill::crash

@@ -38,31 +38,37 @@ class Recorder {
   // The node lost its caches. `lost`: the items that are gone, as the disk listed them; others are durable.
   void node_died(int node, std::span<const UnsyncedItem> lost);
 
-  // The trace so far. Take it when no program runs.
-  Trace take();
+  // The trace so far. In full when no program runs.
+  Trace trace() const;
   std::size_t operations() const;
 
   // What the decorators call.
-  ProgramId program(const Program& program, const Stamp& after = nullptr);
+  ProgramId program(const Program& program);
   OperationId record(ProgramId program, const Position& position, Operation operation);
   Stamp stamp(ProgramId program);                     // what happened before its next operation
   void learn(ProgramId program, const Stamp& stamp);  // that, too, happens before its next operation
   void send(int attempt, int from, int to, Tag tag, ProgramId program);
   void take(int attempt, int from, int to, Tag tag, ProgramId program);
-  InodeId inode_of(std::string_view path) const;
+  InodeId inode_of(std::string_view path) const;  // none: no such path
 
  private:
   struct Known {
-    Clock clock;  // of all programs
+    Clock clock;  // by program; may be shorter than there are programs
     Clock told;   // what the last recorded operation already says
     Stamp stamp;  // of `clock`, until it changes
   };
   using Wire = std::tuple<int, int, int, Tag>;
 
+  ProgramId enter(const Program& program);
+  OperationId append(ProgramId program, Operation operation);
   void grow(Clock& clock) const;
   void apply(Operation& operation);
-  void move_names(std::string_view from, std::string_view to);
-  std::optional<LostItem> find_item(int node, const UnsyncedItem& item, std::vector<LostItem>& taken) const;
+  InodeId find(std::string_view path) const;
+  void move_names(const std::string& from, const std::string& to);
+  Stamp stamp_of(ProgramId program);
+  void join(ProgramId program, const Stamp& stamp);
+  std::optional<LostItem> find_item(int node, const UnsyncedItem& item, const std::vector<LostItem>& taken) const;
+  void see_what_is_left();
 
   mutable std::mutex mutex_;
   Trace trace_;

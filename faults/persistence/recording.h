@@ -38,6 +38,7 @@ class RankRecorder {
   const Position& position_;
   int node_;
   std::function<int()> task_;
+  std::map<std::pair<int, int>, ProgramId> programs_;  // by attempt and task
 };
 
 class RecordingFileSystem final : public ForwardingFileSystem {

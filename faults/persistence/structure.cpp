@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/base/check.h"
-
 namespace firedrill::crash {
 
 namespace {
@@ -88,6 +86,7 @@ Status Structure::apply(OperationId id) {
     case FileOp::close:
       if (!files.contains(operation.inode)) return contradiction(*trace_, id, "there is no such file");
       if (operation.op == FileOp::write) {
+        if (operation.offset < 0) return contradiction(*trace_, id, "the offset is negative");
         apply_write(id);
       } else {
         files[operation.inode].syncs.push_back({id, operation.error.has_value(), operation.op == FileOp::close});
@@ -108,6 +107,9 @@ Status Structure::apply_to_names(OperationId id) {
   FD_TRY(const Spot at, spot(id, operation.path));
   const bool makes = operation.op == FileOp::create || operation.op == FileOp::make_directory;
   if (makes && at.inode != no_inode) return contradiction(*trace_, id, "the name is taken");
+  if (makes && (operation.inode == no_inode || paths.contains(operation.inode))) {
+    return contradiction(*trace_, id, "its inode is not a new one");
+  }
   if (!makes && at.inode == no_inode) return contradiction(*trace_, id, "there is nothing under the name");
   switch (operation.op) {
     case FileOp::create:
@@ -125,10 +127,7 @@ Status Structure::apply_to_names(OperationId id) {
     }
     default: break;
   }
-  if (makes) {
-    FD_CHECK(operation.inode != no_inode, "operation {} makes something without an inode", id);
-    paths.emplace(operation.inode, operation.path);
-  }
+  if (makes) paths.emplace(operation.inode, operation.path);
   add_version(at.cell, {.operation = id, .inode = makes ? operation.inode : no_inode});
   return {};
 }

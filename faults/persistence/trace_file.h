@@ -1,7 +1,7 @@
 // Trace files: JSON lines. The first is {"schema": "firedrill.trace/1"}; then one line per thing:
 //   {"base": PATH, "kind": "file" | "directory", "inode": N, "bytes": DIGEST}
 //   {"program": N, "attempt": N, "rank": N, "node": N, "task": N}
-//   {"bytes": DIGEST, "base64": TEXT}            before their first use; each once
+//   {"bytes": DIGEST, "hex": TEXT}            before their first use; each once
 //   {"operation": N, "kind": ..., "program": N, "op": ..., "path": ..., "after": [N, ...], ...}
 // Operations are numbered from 0 in the order in which they took effect. Fields that say nothing are left out.
 //
