@@ -11,6 +11,7 @@
 #include "harness/cli/pool.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
+#include "harness/mutants/mutants.h"
 
 namespace firedrill {
 namespace {
@@ -55,7 +56,8 @@ VerbResult work(const RunArguments& arguments, const CommonOptions& common, Stre
     pool.session.progress = [&progress](std::string_view what) { progress.doing(what); };
     run_pool(scenarios.size(), pool, [&](std::size_t i, Session& session) {
       const Scenario& scenario = scenarios[i];
-      const Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+      Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+      prepare_job(plan.mutant, plan.job);
       report.runs[i] = scenario.refusals.empty()
                            ? run_one(session, plan, directory_for(common, scenario, i, scenarios.size()))
                            : refused_run(plan, join(scenario.refusals, "; "));

@@ -15,10 +15,10 @@ namespace firedrill {
 struct Mutant {
   std::string_view name;
   std::string_view summary;
-  std::string_view caught_by;  // the property that is there for it; another one may see it first
-  std::unique_ptr<Protocol> (*make)();
+  std::string_view caught_by;                     // the property that is there for it; another one may see it first
+  std::unique_ptr<Protocol> (*make)() = nullptr;  // absent: the right one
   std::unique_ptr<AsyncPublisher> (*make_publisher)() = nullptr;  // absent: the right one
-  // What its job must be for the mistake to matter; the hunt sets it. Changes no bits.
+  // Makes of a job one in which the mistake can matter, without a change of bits. Absent: any job will do.
   void (*prepare)(Job& job) = nullptr;
 };
 
@@ -29,7 +29,17 @@ const Mutant* find_mutant(std::string_view name);
 // Makes the protocol of a mutant, or the right one for an empty name. The name must be known.
 std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
 std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant);
+// Prepares the job for a mutant; leaves it alone for an empty name.
+void prepare_job(std::string_view mutant, Job& job);
+// Every way in which a mutant prepares its job, each once, and first none (nullptr): what the right engine must pass.
+std::vector<void (*)(Job& job)> job_preparations();
 
+std::unique_ptr<Protocol> make_async_in_flight_counts();
+std::unique_ptr<AsyncPublisher> make_async_in_flight_counts_publisher();
+std::unique_ptr<AsyncPublisher> make_async_late_step_publisher();
+std::unique_ptr<AsyncPublisher> make_async_live_state_publisher();
+std::unique_ptr<Protocol> make_async_retired_at_dispatch();
+std::unique_ptr<AsyncPublisher> make_async_retired_at_dispatch_publisher();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
 std::unique_ptr<Protocol> make_protocol_largest_directory();
 std::unique_ptr<Protocol> make_protocol_overwrite_in_place();

@@ -15,31 +15,45 @@ std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged
   return std::nullopt;
 }
 
+namespace {
+
+// One trial more.
+Status try_plan(Session& session, Plan plan, const Mutant* broken, Hunt& hunt) {
+  FD_TRY(const Trial trial, session.trial(plan));
+  ++hunt.trials;
+  if (trial.verdict == RunVerdict::pass) return {};
+  if (broken == nullptr) {
+    hunt.caught = true;
+    hunt.property = trial.verdict == RunVerdict::liveness ? "liveness" : std::string(trial.property);
+    hunt.evidence = trial.evidence;
+  } else {
+    const std::vector<Judged> judged = judge_all(Case(session.history(), plan));
+    const std::optional<Catch> found = catch_of(trial.verdict, judged, broken->caught_by);
+    if (!found) return {};
+    hunt.caught = true;
+    hunt.property = found->property;
+    hunt.evidence = found->evidence.empty() ? trial.evidence : std::string(found->evidence);
+  }
+  hunt.verdict = trial.verdict;
+  hunt.plan = std::move(plan);
+  return {};
+}
+
+}  // namespace
+
 Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max) {
   const auto began = std::chrono::steady_clock::now();
   const Mutant* broken = find_mutant(mutant);
+  const std::vector<void (*)(Job&)> preparations = broken ? std::vector{broken->prepare} : job_preparations();
   Hunt hunt;
-  while (!hunt.caught && hunt.trials < trials_max) {
-    Plan plan = random_kills(base, seed + static_cast<std::uint64_t>(hunt.trials));
-    plan.mutant = mutant;
-    FD_TRY(const Trial trial, session.trial(plan));
-    ++hunt.trials;
-    if (trial.verdict == RunVerdict::pass) continue;
-    if (broken == nullptr) {
-      hunt.caught = true;
-      hunt.property = trial.verdict == RunVerdict::liveness ? "liveness" : std::string(trial.property);
-      hunt.evidence = trial.evidence;
-    } else {
-      const std::vector<Judged> judged = judge_all(Case(session.history(), plan));
-      const std::optional<Catch> found = catch_of(trial.verdict, judged, broken->caught_by);
-      if (!found) continue;
-      hunt.caught = true;
-      hunt.property = found->property;
-      hunt.evidence = found->evidence.empty() ? trial.evidence : std::string(found->evidence);
+  for (std::int64_t seeds = 0; !hunt.caught && seeds < trials_max; ++seeds) {
+    for (std::size_t i = 0; !hunt.caught && i < preparations.size(); ++i) {
+      Plan plan = random_kills(base, seed + static_cast<std::uint64_t>(seeds));
+      plan.mutant = mutant;
+      if (preparations[i]) preparations[i](plan.job);
+      FD_TRY_VOID(try_plan(session, std::move(plan), broken, hunt));
     }
-    hunt.verdict = trial.verdict;
-    hunt.plan = std::move(plan);
   }
   hunt.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return hunt;

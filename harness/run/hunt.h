@@ -28,8 +28,9 @@ struct Catch {  // views into what was judged
 };
 std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged, std::string_view expected);
 
-// `base` gives job and layout. The right engine (no mutant) is caught by whatever is not a pass. Tries seeds seed, seed
-// + 1, ... up to `trials_max`. Errors: as Session::trial.
+// `base` gives job and layout; a mutant prepares the job. The right engine (no mutant) is caught by whatever is not a
+// pass, and makes a trial with each way in which a mutant prepares the job. Tries `trials_max` seeds: seed, seed + 1,
+// ... Errors: as Session::trial.
 Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max);
 

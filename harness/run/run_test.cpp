@@ -140,6 +140,7 @@ TEST(Run, EveryMutantIsCaughtOnTheQuickStart) {
   for (const Mutant& mutant : mutants()) {
     Plan plan = plan_of("scenarios/quickstart.yaml");
     plan.mutant = mutant.name;
+    prepare_job(plan.mutant, plan.job);
     const Result<RunReport> report = session.run(plan);
     ASSERT_TRUE(report) << mutant.name << ": " << describe(report.error());
     EXPECT_EQ(report->verdict, RunVerdict::fail) << mutant.name << ": " << report->reason;
