@@ -11,13 +11,30 @@
 
 namespace firedrill {
 
+// A file operation in the making: what it would do, which a fault may change, and what the fault wants of its answer.
+struct FileCall {
+  std::int64_t offset = 0;               // write
+  Value bytes = {};                      // write
+  std::string_view written_before = {};  // write: the file that the rank wrote to before this one; may be empty
+  bool skipped = false;                  // it is not made, and reports success
+  bool stale = false;                    // its answer is that of an earlier time
+  int hidden_looks = 0;                  // the name is not there for so many looks, this one included,
+  Time hidden_until{0};                  // and until then
+};
+
 // One call of a rank through a seam, as faults see it.
 struct CallSite {
   SeamOp op = SeamOp::file;
   FileOp file_op = FileOp::create;    // with op == file
   std::string_view path = {};         // with op == file
   std::string_view second_path = {};  // the new name of a rename
+  FileCall* file = nullptr;           // with op == file: never absent where a fault fires
 };
+
+// As a journal writes it: 0 where it is none of files, else 1 + FileOp.
+inline std::int64_t operation_number(const CallSite& call) {
+  return call.op == SeamOp::file ? 1 + static_cast<std::int64_t>(call.file_op) : 0;
+}
 
 // A fault that is about to take effect.
 struct Firing {
@@ -40,6 +57,17 @@ class Effects {
   virtual bool rank_dead() const { return false; }
   // All ranks of the calling rank's node die here; what the node had not synced may be lost.
   virtual void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) = 0;
+  // The disk below all faults of the rank.
+  virtual FileSystem& storage() = 0;
+  // Puts bytes into a stored file behind everybody's back; they are durable. The range lies within the file.
+  virtual Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) = 0;
+  // What the node changed in the file (or, with sync_directory, among the names of the directory) and has not synced
+  // never becomes durable, whatever is synced later. A world that cannot lose power does nothing.
+  virtual void forget_unsynced(FileOp sync, std::string_view path) = 0;
+  // The node's clock, as modification times show it, is wrong by so much from now on.
+  virtual void skew_clock(Duration by) = 0;
+  virtual Time now() = 0;
+  virtual Status sleep_until(Time time) = 0;
 };
 
 }  // namespace firedrill

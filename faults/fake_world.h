@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "engine/seam/compute.h"
 #include "engine/seam/store.h"
 #include "engine/seam/transport.h"
+#include "engine/sim/disk.h"
 #include "faults/injector.h"
 
 namespace firedrill {
@@ -33,6 +35,19 @@ class FakeWorld final : public Effects {
         fmt::format("data {} names {}", lose_unsynced_data ? "lost" : "kept", lose_unsynced_names ? "lost" : "kept"));
   }
 
+  FileSystem& storage() override { return *files; }
+  Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
+    return disk.overwrite(path, offset, bytes);
+  }
+  void forget_unsynced(FileOp sync, std::string_view path) override { disk.forget_unsynced(sync, path, 0); }
+  void skew_clock(Duration by) override { skew += by; }
+  Time now() override { return time; }
+  Status sleep_until(Time until) override { return time = until, Status(); }
+
+  sim::Disk disk;  // of node 0
+  std::unique_ptr<FileSystem> files = disk.files({});
+  Duration skew{0};
+  Time time{0};
   std::vector<std::string> journaled;
   std::vector<std::string> node_deaths;
   bool dead = false;

@@ -11,9 +11,7 @@ namespace {
 // Whether a call of this seam can match, whatever its path.
 bool can_match(const FaultSpec& spec, SeamOp op) {
   if (spec.at.op && *spec.at.op != op) return false;
-  const bool of_files =
-      spec.at.file_op || !spec.at.path.empty() || spec.kind == FaultKind::io_error || spec.kind == FaultKind::no_space;
-  return op == SeamOp::file || !of_files;
+  return op == SeamOp::file || (!spec.at.file_op && spec.at.path.empty() && !of_files(spec.kind));
 }
 
 }  // namespace
@@ -69,9 +67,9 @@ Status Injector::apply(const Hits& hits, When when, const CallSite& call) {
     const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
     FD_TRY_VOID(effects_.journal(firing));
     armed.trigger.count_firing();
-    Error error = effect_of(armed.spec->kind)(firing, effects_);
-    if (error.code == Code::dead) return error;
-    if (reported) reported = std::move(error);
+    Status taken = effect_of(armed.spec->kind)(firing, effects_);
+    if (taken.failed_with(Code::dead)) return taken;
+    if (reported) reported = std::move(taken);
   }
   watch();
   return reported;

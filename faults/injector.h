@@ -1,8 +1,9 @@
 // Injector: the planned faults of one rank in one attempt. The decorators of its seams (faulty_*.h) ask it before and
 // after every call; where no fault can hit, that costs one test of a bit.
 //
-// A firing is journaled before it takes effect. A rank that dies in a call gets `dead` from it, and with `when: before`
-// the call never reached the seam. Injected errors carry `injected`.
+// A firing is journaled before it takes effect. What a fault does to the call itself stands in CallSite::file. A rank
+// that dies in a call gets `dead` from it, and with `when: before` the call never reached the seam. Injected errors
+// carry `injected`.
 #pragma once
 
 #include <atomic>
@@ -45,6 +46,7 @@ class Injector {
 
   // No fault can hit this rank in this attempt: its seams need no decorators.
   bool idle() const { return watched_.none(); }
+  Effects& effects() { return effects_; }
   bool watches(SeamOp op) const { return watched_[static_cast<std::size_t>(op)]; }
 
   // Makes the call `inner()` with the faults around it. Its result is a Result or a Status.

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/sim/disk.h"
 #include "faults/fake_world.h"
 #include "faults/faulty_collectives.h"
 #include "faults/faulty_compute.h"
@@ -26,7 +25,7 @@ struct Rank {
       : plan(std::move(faults)),
         position{.attempt = attempt, .rank = 2, .step = 3, .phase = Phase::save},
         injector(plan, fired, position, world),
-        inner_files(disk.files({})),
+        inner_files(world.files.get()),
         files(*inner_files, injector),
         transport(inner_transport, injector),
         store(inner_store, injector),
@@ -39,8 +38,7 @@ struct Rank {
   Position position;
   FakeWorld world;
   Injector injector;
-  sim::Disk disk;
-  std::unique_ptr<FileSystem> inner_files;
+  FileSystem* inner_files;
   CountingTransport inner_transport;
   CountingStore inner_store;
   CountingCompute inner_compute;

@@ -6,7 +6,7 @@
 
 namespace firedrill {
 
-Error take_io_error(const Firing& firing, Effects&) {
+Status take_io_error(const Firing& firing, Effects&) {
   return Error{.code = Code::io_error,
                .message = fmt::format("{} of {}: input/output error", to_string(firing.call.file_op), firing.call.path),
                .hint = "a planned fault made this error",

@@ -3,7 +3,7 @@
 
 namespace firedrill {
 
-Error take_kill(const Firing&, Effects& effects) {
+Status take_kill(const Firing&, Effects& effects) {
   effects.kill_rank();
   return Error{.code = Code::dead, .message = "this rank was killed by a planned fault", .injected = true};
 }

@@ -4,7 +4,7 @@
 
 namespace firedrill {
 
-Error take_kill_node(const Firing& firing, Effects& effects) {
+Status take_kill_node(const Firing& firing, Effects& effects) {
   effects.kill_node(firing.spec.lose_unsynced_data, firing.spec.lose_unsynced_names);
   return Error{.code = Code::dead, .message = "this rank's node was killed by a planned fault", .injected = true};
 }

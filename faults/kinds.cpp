@@ -1,35 +1,134 @@
 #include "faults/kinds.h"
 
-#include "engine/base/check.h"
+#include <array>
+#include <initializer_list>
 
 namespace firedrill {
 namespace {
+
+constexpr std::uint32_t about(std::initializer_list<FileOp> ops) {
+  std::uint32_t mask = 0;
+  for (const FileOp op : ops) mask |= std::uint32_t{1} << static_cast<int>(op);
+  return mask;
+}
+constexpr std::uint32_t any_file_op = (std::uint32_t{1} << file_op_count) - 1;
+constexpr std::uint32_t writing = about({FileOp::write});
+constexpr std::uint32_t syncing = about({FileOp::sync, FileOp::sync_directory});
 
 struct Kind {
   FaultKindInfo info;
   TakeEffect take_effect;
 };
 
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> list = {
-      {{.kind = FaultKind::kill, .name = "kill", .summary = "a rank dies at once (SIGKILL)", .in_process_world = true},
-       take_kill},
-      {{.kind = FaultKind::kill_node,
-        .name = "kill_node",
-        .summary = "all ranks of the rank's node die at once; what the node had not synced may be lost",
-        .in_process_world = false},
+FaultKindInfo deadly(FaultKind kind, std::string_view name, std::string_view summary, bool in_process_world) {
+  return {.kind = kind, .name = name, .summary = summary, .in_process_world = in_process_world, .harm = Harm::death};
+}
+
+FaultKindInfo failing(FaultKind kind, std::string_view name, std::string_view summary, std::uint32_t file_ops) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = true,
+          .harm = Harm::error,
+          .file_ops = file_ops};
+}
+
+FaultKindInfo damaging_write(FaultKind kind, std::string_view name, std::string_view summary, bool in_process_world) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = in_process_world,
+          .harm = Harm::write_damaged,
+          .file_ops = writing,
+          .has_after = false};
+}
+
+FaultKindInfo misleading(FaultKind kind, std::string_view name, std::string_view summary, std::uint32_t file_ops) {
+  return {.kind = kind, .name = name, .summary = summary, .file_ops = file_ops, .has_after = false};
+}
+
+std::array<Kind, fault_kind_count> make_kinds() {
+  FaultKindInfo failed_sync =
+      failing(FaultKind::failed_sync, "failed_sync",
+              "a sync fails (EIO), and what it was to make durable never becomes durable", syncing);
+  failed_sync.has_after = false;
+  FaultKindInfo lying_sync =
+      misleading(FaultKind::lying_sync, "lying_sync", "a sync reports success, and nothing is durable", syncing);
+  lying_sync.harm = Harm::sync_undone;
+  const FaultKindInfo at_rest = {.kind = FaultKind::bit_flip_at_rest,
+                                 .name = "bit_flip_at_rest",
+                                 .summary = "one bit of a stored shard or manifest has flipped when it is looked at",
+                                 .in_process_world = true,
+                                 .harm = Harm::rest_damaged,
+                                 .file_ops = about({FileOp::open, FileOp::read}),
+                                 .checkpoints_only = true};
+  const FaultKindInfo vanishes = {.kind = FaultKind::file_vanishes,
+                                  .name = "file_vanishes",
+                                  .summary = "a stored shard or manifest goes between its listing and its opening",
+                                  .in_process_world = true,
+                                  .harm = Harm::rest_damaged,
+                                  .file_ops = about({FileOp::open}),
+                                  .has_after = false,
+                                  .checkpoints_only = true};
+  const FaultKindInfo slow_disk = {.kind = FaultKind::slow_disk,
+                                   .name = "slow_disk",
+                                   .summary = "a file operation takes longer, by `delay`",
+                                   .in_process_world = true,
+                                   .file_ops = any_file_op};
+  const FaultKindInfo clock_skew = {
+      .kind = FaultKind::clock_skew,
+      .name = "clock_skew",
+      .summary = "the node's clock, as files show it, is `ahead` or `behind` from then on"};
+  return {{
+      {deadly(FaultKind::kill, "kill", "a rank dies at once (SIGKILL)", true), take_kill},
+      {deadly(FaultKind::kill_node, "kill_node",
+              "all ranks of the rank's node die at once; what the node had not synced may be lost", false),
        take_kill_node},
-      {{.kind = FaultKind::io_error,
-        .name = "io_error",
-        .summary = "a file operation fails (EIO)",
-        .in_process_world = true},
-       take_io_error},
-      {{.kind = FaultKind::no_space,
-        .name = "no_space",
-        .summary = "a write, create or make_directory finds the storage full (ENOSPC)",
-        .in_process_world = true},
+      {failing(FaultKind::io_error, "io_error", "a file operation fails (EIO)", any_file_op), take_io_error},
+      {failing(FaultKind::no_space, "no_space", "a write, create or make_directory finds the storage full (ENOSPC)",
+               about({FileOp::write, FileOp::create, FileOp::make_directory})),
        take_no_space},
-  };
+      {deadly(FaultKind::lose_unsynced_data, "lose_unsynced_data",
+              "the rank's node loses its power, and with it all data it had not synced", false),
+       take_lose_unsynced_data},
+      {deadly(FaultKind::lose_unsynced_names, "lose_unsynced_names",
+              "the rank's node loses its power, and with it all names it had not synced", false),
+       take_lose_unsynced_names},
+      {damaging_write(FaultKind::torn_write, "torn_write",
+                      "a third of a write (`lost`) does not land and reads as zeros", false),
+       take_torn_write},
+      {damaging_write(FaultKind::dropped_write, "dropped_write", "a write is reported as done, and nothing of it lands",
+                      false),
+       take_dropped_write},
+      {damaging_write(FaultKind::short_write, "short_write",
+                      "a write is reported as done, and only its first half lands", true),
+       take_short_write},
+      {damaging_write(FaultKind::misdirected_write, "misdirected_write",
+                      "a write lands at another offset, or in another file of the same rank (`lands_in`)", false),
+       take_misdirected_write},
+      {damaging_write(FaultKind::bit_flip_on_write, "bit_flip_on_write", "a write lands with one bit flipped", true),
+       take_bit_flip_on_write},
+      {at_rest, take_bit_flip_at_rest},
+      {failed_sync, take_failed_sync},
+      {lying_sync, take_lying_sync},
+      {slow_disk, take_slow_disk},
+      {misleading(FaultKind::stale_listing, "stale_listing", "a rank's listing lacks the newest name",
+                  about({FileOp::list})),
+       take_stale_listing},
+      {misleading(FaultKind::stale_stat, "stale_stat", "a rank is told a file's size of before it was written",
+                  about({FileOp::stat})),
+       take_stale_stat},
+      {misleading(FaultKind::late_visibility, "late_visibility",
+                  "a name is not there yet for one rank, for some `looks` or for a `delay`",
+                  about({FileOp::open, FileOp::stat, FileOp::list})),
+       take_late_visibility},
+      {vanishes, take_file_vanishes},
+      {clock_skew, take_clock_skew},
+  }};
+}
+
+const std::array<Kind, fault_kind_count>& kinds() {
+  static const std::array<Kind, fault_kind_count> list = make_kinds();
   return list;
 }
 
@@ -44,11 +143,6 @@ const std::vector<FaultKindInfo>& fault_kinds() {
   return infos;
 }
 
-TakeEffect effect_of(FaultKind kind) {
-  for (const Kind& candidate : kinds()) {
-    if (candidate.info.kind == kind) return candidate.take_effect;
-  }
-  fail_check(__FILE__, __LINE__, "kind", "a kind of fault that is not in the list");
-}
+TakeEffect effect_of(FaultKind kind) { return kinds()[static_cast<std::size_t>(kind)].take_effect; }
 
 }  // namespace firedrill

@@ -1,5 +1,5 @@
 // What each kind of fault does when it fires: one function a kind, one file a function. To add a kind, add it to
-// FaultKind, write its file and enter it in kinds.cpp.
+// FaultKind, write its file and enter it in kinds.cpp; its options stand in FaultSpec and in harness/scenario/fields.h.
 #pragma once
 
 #include "engine/base/error.h"
@@ -8,13 +8,30 @@
 
 namespace firedrill {
 
-// Takes the effect and returns what the call reports. Called after the firing was journaled.
-using TakeEffect = Error (*)(const Firing& firing, Effects& effects);
+// Takes the effect. An error is what the call then reports; without one the call goes on, perhaps as a changed one
+// (CallSite::file). Called after the firing was journaled.
+using TakeEffect = Status (*)(const Firing& firing, Effects& effects);
 
-Error take_kill(const Firing& firing, Effects& effects);
-Error take_kill_node(const Firing& firing, Effects& effects);
-Error take_io_error(const Firing& firing, Effects& effects);
-Error take_no_space(const Firing& firing, Effects& effects);
+Status take_kill(const Firing& firing, Effects& effects);
+Status take_kill_node(const Firing& firing, Effects& effects);
+Status take_io_error(const Firing& firing, Effects& effects);
+Status take_no_space(const Firing& firing, Effects& effects);
+Status take_lose_unsynced_data(const Firing& firing, Effects& effects);
+Status take_lose_unsynced_names(const Firing& firing, Effects& effects);
+Status take_torn_write(const Firing& firing, Effects& effects);
+Status take_dropped_write(const Firing& firing, Effects& effects);
+Status take_short_write(const Firing& firing, Effects& effects);
+Status take_misdirected_write(const Firing& firing, Effects& effects);
+Status take_bit_flip_on_write(const Firing& firing, Effects& effects);
+Status take_bit_flip_at_rest(const Firing& firing, Effects& effects);
+Status take_failed_sync(const Firing& firing, Effects& effects);
+Status take_lying_sync(const Firing& firing, Effects& effects);
+Status take_slow_disk(const Firing& firing, Effects& effects);
+Status take_stale_listing(const Firing& firing, Effects& effects);
+Status take_stale_stat(const Firing& firing, Effects& effects);
+Status take_late_visibility(const Firing& firing, Effects& effects);
+Status take_file_vanishes(const Firing& firing, Effects& effects);
+Status take_clock_skew(const Firing& firing, Effects& effects);
 
 TakeEffect effect_of(FaultKind kind);
 

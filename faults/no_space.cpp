@@ -5,7 +5,7 @@
 
 namespace firedrill {
 
-Error take_no_space(const Firing& firing, Effects&) {
+Status take_no_space(const Firing& firing, Effects&) {
   return Error{.code = Code::no_space,
                .message = fmt::format("{} of {}: no space left", to_string(firing.call.file_op), firing.call.path),
                .hint = "a planned fault made this error",

@@ -148,6 +148,4 @@ bool save_due(std::int64_t step, const Job& job) {
   return step == job.steps || (every > 0 && step > 0 && step % every == 0);
 }
 
-bool of_files(FaultKind kind) { return kind == FaultKind::io_error || kind == FaultKind::no_space; }
-
 }  // namespace firedrill

@@ -33,7 +33,5 @@ bool saves(Phase phase);
 // Phases that are over when an attempt computes its first step.
 bool before_the_first_step(Phase phase);
 bool save_due(std::int64_t step, const Job& job);
-// The kinds that are about file operations only.
-bool of_files(FaultKind kind);
 
 }  // namespace firedrill

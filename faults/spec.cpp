@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
-#include "engine/base/check.h"
+#include "engine/base/units.h"
 
 namespace firedrill {
 
@@ -16,18 +17,47 @@ std::string_view to_string(SeamOp op) {
 
 std::string_view to_string(When when) { return when == When::before ? "before" : "after"; }
 
-std::string_view to_string(FaultKind kind) {
-  for (const FaultKindInfo& info : fault_kinds()) {
-    if (info.kind == kind) return info.name;
-  }
-  fail_check(__FILE__, __LINE__, "kind", "a kind of fault that is not in the list");
+std::string_view to_string(Part part) {
+  constexpr std::array<std::string_view, 3> names = {"first", "middle", "last"};
+  return names[static_cast<std::size_t>(part)];
 }
+
+std::string_view to_string(Landing landing) { return landing == Landing::offset ? "offset" : "file"; }
+
+std::string_view to_string(FaultKind kind) { return info_of(kind).name; }
+
+namespace {
+
+// What the options of its kind say.
+std::string described_options(const FaultSpec& fault) {
+  switch (fault.kind) {
+    case FaultKind::kill_node:
+      return fmt::format("{}{}", fault.lose_unsynced_data ? ", losing unsynced data" : "",
+                         fault.lose_unsynced_names ? ", losing unsynced names" : "");
+    case FaultKind::torn_write: return fmt::format(", without its {} third", to_string(fault.lost));
+    case FaultKind::misdirected_write:
+      return fault.lands_in == Landing::file ? ", into another file" : ", to another offset";
+    case FaultKind::slow_disk: return fmt::format(", by {}", format_duration(fault.delay));
+    case FaultKind::late_visibility: {
+      std::string text;
+      if (fault.looks > 0 || fault.delay == Duration{0}) text = fmt::format(", for {} looks", std::max(1, fault.looks));
+      if (fault.delay > Duration{0}) text += fmt::format(", for {}", format_duration(fault.delay));
+      return text;
+    }
+    case FaultKind::clock_skew:
+      return fault.behind > Duration{0} ? fmt::format(", {} behind", format_duration(fault.behind))
+                                        : fmt::format(", {} ahead", format_duration(fault.ahead));
+    default: return {};
+  }
+}
+
+}  // namespace
 
 std::string describe(const FaultSpec& fault) {
   const Where& at = fault.at;
   std::string text = fmt::format("{} rank {}", to_string(fault.kind), at.rank);
   if (fault.kind == FaultKind::kill_node) text = fmt::format("kill_node of rank {}", at.rank);
-  if (fault.kind == FaultKind::io_error || fault.kind == FaultKind::no_space) {
+  if (fault.kind != FaultKind::kill_node && fault.kind != FaultKind::kill) {
     text = fmt::format("{} on rank {}", to_string(fault.kind), at.rank);
   }
   if (at.step) text += fmt::format(" at step {}", *at.step);
@@ -42,9 +72,7 @@ std::string describe(const FaultSpec& fault) {
   }
   if (fault.times == 0) text += ", without end";
   if (fault.times > 1) text += fmt::format(", {} times", fault.times);
-  if (fault.lose_unsynced_data) text += ", losing unsynced data";
-  if (fault.lose_unsynced_names) text += ", losing unsynced names";
-  return text;
+  return text + described_options(fault);
 }
 
 }  // namespace firedrill

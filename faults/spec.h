@@ -8,17 +8,35 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/seam/clock.h"
 #include "engine/seam/file_system.h"
 #include "engine/seam/position.h"
 
 namespace firedrill {
 
 enum class FaultKind : std::uint8_t {
-  kill,       // SIGKILL of one rank
-  kill_node,  // all ranks of the rank's node; may also lose what the node had not synced
-  io_error,   // EIO on an operation
-  no_space,   // ENOSPC on a write, create or make_directory
+  kill,                 // SIGKILL of one rank
+  kill_node,            // all ranks of the rank's node; may also lose what the node had not synced
+  io_error,             // EIO on an operation
+  no_space,             // ENOSPC on a write, create or make_directory
+  lose_unsynced_data,   // kill_node, and what it had written and not synced is lost
+  lose_unsynced_names,  // kill_node, and the names it had made or changed and not synced are lost
+  torn_write,           // a part of what is written does not land
+  dropped_write,        // nothing of it lands
+  short_write,          // only its first half lands
+  misdirected_write,    // it lands elsewhere
+  bit_flip_on_write,    // it lands with one bit flipped
+  bit_flip_at_rest,     // one bit of a file that is about to be read has flipped
+  failed_sync,          // EIO, and what was to be synced never becomes durable
+  lying_sync,           // success, and nothing is durable
+  slow_disk,            // an operation takes longer
+  stale_listing,        // a listing without its newest name
+  stale_stat,           // a size from before the file was written
+  late_visibility,      // a name that others made is not there yet
+  file_vanishes,        // a file goes between its listing and its opening
+  clock_skew,           // the node's clock is wrong from then on
 };
+inline constexpr int fault_kind_count = 20;
 
 // Operations of the other seams that faults can name, beside the file operations.
 enum class SeamOp : std::uint8_t { file, compute, send, recv, collective, store };
@@ -42,26 +60,57 @@ struct Where {
   When when = When::before;
 };
 
+enum class Part : std::uint8_t { first, middle, last };
+std::string_view to_string(Part part);
+enum class Landing : std::uint8_t { offset, file };
+std::string_view to_string(Landing landing);
+
 struct FaultSpec {
   FaultKind kind = FaultKind::kill;
   Where at;
   int times = 1;                     // how often it fires in one run; 0: without end (sticky)
   bool lose_unsynced_data = false;   // kill_node only
   bool lose_unsynced_names = false;  // kill_node only
-  bool may_not_fire = false;         // the verdict does not wait for it
-  int line = 0;                      // in the scenario file, for messages
+  Part lost = Part::last;            // torn_write only: the third that does not land and reads as zeros
+  // misdirected_write only: further behind in the same file, or in the file that the rank wrote to before (if that lies
+  // in the same directory).
+  Landing lands_in = Landing::offset;
+  Duration delay{0};          // slow_disk: of the operation; late_visibility: for so long the name is not there
+  int looks = 0;              // late_visibility only: and for so many looks
+  Duration ahead{0};          // clock_skew only
+  Duration behind{0};         // clock_skew only
+  bool may_not_fire = false;  // the verdict does not wait for it
+  int line = 0;               // in the scenario file, for messages
 };
 
 // "kill rank 2 at step 3, backward, call 1": for people, reports and events.
 std::string describe(const FaultSpec& fault);
 
+// What a fault of a kind does to what is stored, or to who stores it.
+enum class Harm : std::uint8_t {
+  none,           // answers come late or are old; nothing is lost
+  death,          // ranks die
+  error,          // the call reports an error
+  write_damaged,  // what is stored is not what was written, and nobody is told
+  rest_damaged,   // what was stored well is damaged later
+  sync_undone,    // what was reported as durable is not
+};
+
 struct FaultKindInfo {
   FaultKind kind;
   std::string_view name;  // as in a scenario
   std::string_view summary;
-  bool in_process_world;
+  bool in_process_world = false;
+  Harm harm = Harm::none;
+  std::uint32_t file_ops = 0;  // a bit for each FileOp that it can be about; 0: any call of any seam
+  bool has_after = true;       // `when: after` means something
+  // What it can hit among files: those of a checkpoint (shards and manifests), which others can stand in for.
+  bool checkpoints_only = false;
 };
 // Every kind that this build has, in the order of the list above.
 const std::vector<FaultKindInfo>& fault_kinds();
+inline const FaultKindInfo& info_of(FaultKind kind) { return fault_kinds()[static_cast<std::size_t>(kind)]; }
+// The kinds that are about file operations only.
+inline bool of_files(FaultKind kind) { return info_of(kind).file_ops != 0; }
 
 }  // namespace firedrill

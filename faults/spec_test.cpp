@@ -29,6 +29,19 @@ TEST(FaultSpec, IsSaidInWords) {
             "kill_node of rank 1, send 4, in attempt 2, 2 times, losing unsynced data");
   EXPECT_EQ(describe(FaultSpec{.kind = FaultKind::io_error, .at = {.rank = 1, .file_op = FileOp::read}, .times = 0}),
             "io_error on rank 1, read 1, without end");
+  const auto end_of = [](const FaultSpec& fault) {
+    const std::string text = describe(fault);
+    return text.substr(text.find("call 1") + 6);
+  };
+  EXPECT_EQ(end_of({.kind = FaultKind::torn_write, .lost = Part::middle}), ", without its middle third");
+  EXPECT_EQ(end_of({.kind = FaultKind::misdirected_write}), ", to another offset");
+  EXPECT_EQ(end_of({.kind = FaultKind::misdirected_write, .lands_in = Landing::file}), ", into another file");
+  EXPECT_EQ(end_of({.kind = FaultKind::slow_disk, .delay = std::chrono::milliseconds(20)}), ", by 20ms");
+  EXPECT_EQ(end_of({.kind = FaultKind::late_visibility}), ", for 1 looks");
+  EXPECT_EQ(end_of({.kind = FaultKind::late_visibility, .delay = std::chrono::milliseconds(2), .looks = 3}),
+            ", for 3 looks, for 2ms");
+  EXPECT_EQ(end_of({.kind = FaultKind::clock_skew, .ahead = std::chrono::hours(1)}), ", 1h ahead");
+  EXPECT_EQ(end_of({.kind = FaultKind::clock_skew, .behind = std::chrono::hours(2)}), ", 2h behind");
 }
 
 TEST(FaultKinds, EachHasItsOwnNameAndEffect) {
@@ -41,8 +54,8 @@ TEST(FaultKinds, EachHasItsOwnNameAndEffect) {
     names.insert(info.name);
     effects.insert(effect_of(info.kind));
   }
-  EXPECT_EQ(names.size(), 4U);
-  EXPECT_EQ(effects.size(), 4U);
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(fault_kind_count));
+  EXPECT_EQ(effects.size(), static_cast<std::size_t>(fault_kind_count));
 }
 
 TEST(Persistence, DataAndNamesAreLostSeparately) {

@@ -5,15 +5,11 @@
 namespace firedrill {
 
 bool kind_fits(FaultKind kind, const CallSite& call) {
-  switch (kind) {
-    case FaultKind::kill:
-    case FaultKind::kill_node: return true;
-    case FaultKind::io_error: return call.op == SeamOp::file;
-    case FaultKind::no_space:
-      return call.op == SeamOp::file && (call.file_op == FileOp::write || call.file_op == FileOp::create ||
-                                         call.file_op == FileOp::make_directory);
-  }
-  return false;
+  const FaultKindInfo& info = info_of(kind);
+  if (info.file_ops == 0) return true;
+  if (call.op != SeamOp::file || (info.file_ops >> static_cast<int>(call.file_op) & 1) == 0) return false;
+  return !info.checkpoints_only || call.path.empty() || call.path.starts_with("shards/") ||
+         call.path.starts_with("manifests/");
 }
 
 Trigger::Trigger(const FaultSpec& spec, int fired_before) : spec_(&spec), fired_(fired_before) {}

@@ -36,7 +36,8 @@ class Trigger {
   std::array<std::int32_t, phase_count> counts_{};
 };
 
-// Which operations the kind can be about at all; a call that it cannot be about is not counted.
+// Which operations the kind can be about at all; a call that it cannot be about is not counted. An empty path stands
+// for any.
 bool kind_fits(FaultKind kind, const CallSite& call);
 
 }  // namespace firedrill

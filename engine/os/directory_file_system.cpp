@@ -155,13 +155,13 @@ Result<Descriptor> DirectoryFileSystem::open_directory(FileOp op, std::string_vi
   return at;
 }
 
-Result<Descriptor> DirectoryFileSystem::open_file(FileOp op, std::string_view path) const {
+Result<Descriptor> DirectoryFileSystem::open_file(FileOp op, std::string_view path, int access) const {
   FD_TRY_VOID(check_name(op, path));
   FD_TRY(const Descriptor parent, open_directory(op, parent_path(path), path));
   const std::string name(file_name(path));
   // O_NONBLOCK: to open a pipe that somebody left there must not wait for its other end.
   Descriptor file(uninterrupted(
-      [&] { return ::openat(parent.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); }));
+      [&] { return ::openat(parent.number(), name.c_str(), access | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); }));
   if (!file.valid()) return failed(op, path, errno);
   struct stat info {};
   if (::fstat(file.number(), &info) != 0) return failed(op, path, errno);
@@ -180,7 +180,7 @@ Result<std::unique_ptr<File>> DirectoryFileSystem::create(std::string_view path)
 }
 
 Result<std::unique_ptr<File>> DirectoryFileSystem::open(std::string_view path) {
-  FD_TRY(Descriptor file, open_file(FileOp::open, path));
+  FD_TRY(Descriptor file, open_file(FileOp::open, path, O_RDONLY));
   return std::unique_ptr<File>(std::make_unique<DirectoryFile>(std::move(file), std::string(path)));
 }
 
@@ -193,9 +193,10 @@ Result<FileInfo> DirectoryFileSystem::stat(std::string_view path) {
   if (::fstatat(parent.number(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return failed(FileOp::stat, path, errno);
   }
-  if (S_ISDIR(info.st_mode)) return FileInfo{.kind = FileKind::directory};
+  const Time modified = std::chrono::seconds(info.st_mtim.tv_sec) + Time(info.st_mtim.tv_nsec);
+  if (S_ISDIR(info.st_mode)) return FileInfo{.kind = FileKind::directory, .modified = modified};
   if (!S_ISREG(info.st_mode)) return refused(FileOp::stat, path, "it is neither a file nor a directory");
-  return FileInfo{.kind = FileKind::file, .size = info.st_size};
+  return FileInfo{.kind = FileKind::file, .size = info.st_size, .modified = modified};
 }
 
 Result<std::vector<std::string>> DirectoryFileSystem::list(std::string_view directory) {
@@ -257,7 +258,7 @@ Status DirectoryFileSystem::sync_directory(std::string_view directory) {
 }
 
 Status DirectoryFileSystem::drop_cache(std::string_view path) {
-  FD_TRY(const Descriptor file, open_file(FileOp::drop_cache, path));
+  FD_TRY(const Descriptor file, open_file(FileOp::drop_cache, path, O_RDONLY));
   const int number = ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED);
   if (number != 0) return failed(FileOp::drop_cache, path, number);
   return {};
@@ -269,6 +270,11 @@ Result<std::int64_t> DirectoryFileSystem::free_space() {
     return failed(FileOp::free_space, "", errno);
   }
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+Status DirectoryFileSystem::overwrite(std::string_view path, std::int64_t offset, const Value& bytes) {
+  FD_TRY(Descriptor file, open_file(FileOp::write, path, O_WRONLY));
+  return DirectoryFile(std::move(file), std::string(path)).write(offset, bytes);
 }
 
 }  // namespace firedrill

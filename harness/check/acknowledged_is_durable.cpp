@@ -3,9 +3,10 @@
 // Verified: from the first acknowledgement of a step on, every later probe, in every view the world offers, finds a
 // checkpoint of that step or a newer one; and every attempt that looks for a checkpoint chooses one that is not older
 // than what was acknowledged before, nor than the floor it was given.
-// Excused: an attempt that cannot read a checkpoint because a fault injected errors, confirms that on another rank,
-// reports the damage and takes an older one. Not verified: probes after a fault has damaged what was stored, because
-// then the newest undamaged checkpoint is right and the lowered floor says which.
+// Excused: a checkpoint that a fault damaged at rest no longer counts, so the newest acknowledged one of the others
+// must be found (damage by a write excuses nothing: it is there before the acknowledgement); an attempt that cannot
+// read a checkpoint because of a fault, confirms that on another rank, reports the damage and takes an older one; and
+// what a power loss would leave once a sync has lied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,13 +49,26 @@ class Acknowledged {
   std::int64_t step_ = -1;
 };
 
+// The highest step acknowledged before a position whose checkpoint is not damaged at rest by then.
+std::int64_t undamaged_before(const Case& run, std::size_t position, std::int64_t highest) {
+  std::int64_t step = -1;
+  for (const std::uint32_t save : run.history().of(EventKind::acknowledged)) {
+    if (save >= position) break;
+    const Event& event = run.event(save);
+    const auto id = checkpoint_id_from(run.history().text(event.name));
+    if (id && !run.lost_before(position, *id)) step = std::max(step, event.step);
+  }
+  return std::min(step, highest);
+}
+
 std::string what_probe_says(const ProbeResult& probe) {
   if (probe.outcome == ProbeOutcome::found) return fmt::format("discovery finds {}", to_string(probe.found));
   if (probe.outcome == ProbeOutcome::nothing) return "discovery finds nothing";
   return fmt::format("discovery fails: {}", probe.error);
 }
 
-// This attempt met a read error that a fault injected into its search, and reported the damage before it chose.
+// This attempt could not read what was acknowledged, because a fault made errors in its search or had damaged what was
+// stored, and reported the damage before it chose.
 bool reported_damage(const Case& run, std::size_t found) {
   const std::int32_t attempt = run.event(found).attempt;
   const auto in_attempt = [&](std::uint32_t position) {
@@ -65,7 +79,9 @@ bool reported_damage(const Case& run, std::size_t found) {
   const auto fired = run.history().of(EventKind::fault_fired);
   return std::any_of(fired.begin(), fired.end(), [&](std::uint32_t position) {
     const FaultSpec* spec = run.fault(run.event(position));
-    return in_attempt(position) && spec && spec->kind == FaultKind::io_error;
+    if (!spec || position >= found) return false;
+    const Harm harm = info_of(spec->kind).harm;
+    return harm == Harm::rest_damaged || (harm == Harm::error && in_attempt(position));
   });
 }
 
@@ -75,10 +91,12 @@ Verdict judge_acknowledged_is_durable(const Case& run) {
   ProbeCounts counts;
   Acknowledged at_probes(run);
   for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const std::int64_t step = at_probes.before(position);
-    if (step < 0 || run.storage_damaged_before(position)) continue;
+    std::int64_t step = at_probes.before(position);
+    if (run.storage_damaged_before(position)) step = undamaged_before(run, position, step);
+    if (step < 0) continue;
     const Event& event = run.event(position);
     const ProbeResult& probe = run.history().probe(event);
+    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) continue;
     counts.count(probe.view);
     if (probe.outcome == ProbeOutcome::found && probe.found.step >= step) continue;
     return Verdict::fail(counts.total(), fmt::format("{}, view {}: step {} was acknowledged, and {}", place_of(event),

@@ -2,9 +2,14 @@
 //
 // Verified: after each injected I/O error or "no space", the attempt that met it reports: a save fails or is tried
 // anew, damage is recorded, or a rank ends with an error (or is dead, and then its end is reported); and no try whose
-// shards, manifest or mark met an error is committed (or, behind its commit, acknowledged). Not verified: errors of
-// drop_cache, which promises nothing. In the process world ranks report over channels of their own, so there the order
-// of a report and its fault is not judged.
+// shards, manifest or mark met an error is committed (or, behind its commit, acknowledged). Damage that nobody was told
+// of is noticed and reported too, before the try is validated: what a write did not store, and what went bad before it
+// was read back.
+// A publish that was dispatched to a second task has an outcome (acknowledged, or failed as a whole) before its rank
+// dispatches the next one, so at most one is in flight; a rank that finished has seen them all, and the last one
+// acknowledged.
+// Not verified: errors of drop_cache, which promises nothing. In the process world ranks report over channels of their
+// own, so there the order of a report and its fault is not judged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +21,24 @@
 namespace firedrill {
 namespace {
 
-bool is_storage_error(FaultKind kind) { return kind == FaultKind::io_error || kind == FaultKind::no_space; }
+// What the fault did must be noticed. Damage at rest only where the reading is still to come.
+bool must_be_noticed(const FaultSpec& spec, const Event& fired) {
+  const Harm harm = info_of(spec.kind).harm;
+  if (harm == Harm::rest_damaged) return fired.phase == Phase::validate && spec.at.when == When::before;
+  return harm == Harm::error || harm == Harm::write_damaged;
+}
+
+// The operation that the fault hit, as journaled, or as planned where an older history does not say.
+std::optional<FileOp> operation_of(const FaultSpec& spec, const Event& fired) {
+  if (fired.b > 0 && fired.b <= file_op_count) return static_cast<FileOp>(fired.b - 1);
+  return spec.at.file_op;
+}
 
 // The error may rightly end where it happened.
 bool may_stay_local(const FaultSpec& spec, const Event& fired) {
-  if (spec.at.file_op == FileOp::drop_cache) return true;
-  return fired.phase == Phase::find && !(spec.at.file_op && changes_disk(*spec.at.file_op));
+  const std::optional<FileOp> op = operation_of(spec, fired);
+  if (op == FileOp::drop_cache) return true;
+  return fired.phase == Phase::find && !(op && changes_disk(*op));
 }
 
 class Reports {
@@ -61,6 +78,7 @@ struct SpoiledTry {
   std::int64_t step = 0;
   std::int64_t trial = 0;
   bool committed_too = false;  // its commit must not follow either; else only its acknowledgement
+  bool validated_too = false;  // nor its mark
 };
 
 // Success is out of the question for a try that met an error before its commit; one that met an error in its
@@ -86,6 +104,7 @@ std::optional<std::int64_t> try_at(const Case& run, std::size_t position) {
 std::string success_of(const Case& run, const SpoiledTry& spoiled) {
   for (const EventKind kind : {EventKind::committed, EventKind::acknowledged}) {
     if (kind == EventKind::committed && !spoiled.committed_too) continue;
+    if (kind == EventKind::validated && !spoiled.validated_too) continue;
     for (const std::uint32_t position : run.history().of(kind)) {
       const Event& event = run.event(position);
       if (event.attempt == spoiled.attempt && event.step == spoiled.step && event.a == spoiled.trial) {
@@ -101,12 +120,17 @@ std::string check_faults(const Case& run, std::int64_t& checked) {
   for (const std::uint32_t position : run.history().of(EventKind::fault_fired)) {
     const Event& event = run.event(position);
     const FaultSpec* spec = run.fault(event);
-    if (!spec || !is_storage_error(spec->kind) || may_stay_local(*spec, event)) continue;
+    if (!spec || !must_be_noticed(*spec, event) || may_stay_local(*spec, event)) continue;
     ++checked;
     const std::string fault = fmt::format("{}: fault \"{}\"", place_of(event), run.history().text(event.name));
     if (!reports.any(position)) return fault + " was reported by nobody";
     const auto trial = try_at(run, position);
-    const auto bad = trial ? spoiled(event, *trial) : std::nullopt;
+    auto bad = trial ? spoiled(event, *trial) : std::nullopt;
+    // Nobody could know of silent damage before the commit, and the trial restore must see it.
+    if (bad && info_of(spec->kind).harm != Harm::error) {
+      bad->committed_too = false;
+      bad->validated_too = true;
+    }
     const std::string success = bad ? success_of(run, *bad) : std::string();
     if (!success.empty()) return fault + " hit its try, and " + success;
   }

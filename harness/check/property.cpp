@@ -7,21 +7,19 @@
 namespace firedrill {
 namespace {
 
-// What a fault does to bytes that were already safe. Losing what was never synced is legal and excuses nothing; an
-// injected error damages only files that the engine must then leave unpublished.
-bool damages_storage(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kill:
-    case FaultKind::kill_node:
-    case FaultKind::io_error:
-    case FaultKind::no_space: return false;
+// The checkpoint whose file it is: "shards/4-1-1/model-0", "manifests/4-1-1", "tmp/4-1-1".
+std::optional<CheckpointId> checkpoint_of(std::string_view path) {
+  for (const std::string_view directory : {"shards/", "manifests/", "tmp/"}) {
+    if (!path.starts_with(directory)) continue;
+    const std::string_view rest = path.substr(directory.size());
+    return checkpoint_id_from(rest.substr(0, rest.find('/')));
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
 
-Case::Case(const History& history, const Plan& plan) : history_(history), plan_(plan), damaged_from_(history.size()) {
+Case::Case(const History& history, const Plan& plan) : history_(history), plan_(plan), lied_from_(history.size()) {
   golden_.assign(static_cast<std::size_t>(std::max(plan.job.steps, 0)) + 1, no_state);
   for (const std::uint32_t position : history.of(EventKind::golden)) {
     const Event& event = history[position];
@@ -37,10 +35,13 @@ Case::Case(const History& history, const Plan& plan) : history_(history), plan_(
   }
   for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
     const FaultSpec* spec = fault(history[position]);
-    if (spec && damages_storage(spec->kind)) {
-      damaged_from_ = position;
-      break;
-    }
+    if (!spec) continue;
+    const Harm harm = info_of(spec->kind).harm;
+    if (harm == Harm::sync_undone) lied_from_ = std::min<std::size_t>(lied_from_, position);
+    if (harm != Harm::write_damaged && harm != Harm::rest_damaged) continue;
+    damage_.push_back({.position = position,
+                       .id = checkpoint_of(history.text(history[position].detail)),
+                       .at_rest = harm == Harm::rest_damaged});
   }
 }
 
@@ -55,7 +56,15 @@ const AttemptSpan* Case::attempt_at(std::size_t position) const {
   return after == attempts_.begin() ? nullptr : &*std::prev(after);
 }
 
-bool Case::storage_damaged_before(std::size_t position) const { return damaged_from_ < position; }
+bool Case::damaged_before(std::size_t position, const CheckpointId& id) const {
+  return std::any_of(damage_.begin(), damage_.end(),
+                     [&](const Damage& one) { return one.position < position && one.id == id; });
+}
+
+bool Case::lost_before(std::size_t position, const CheckpointId& id) const {
+  return std::any_of(damage_.begin(), damage_.end(),
+                     [&](const Damage& one) { return one.at_rest && one.position < position && one.id == id; });
+}
 
 const FaultSpec* Case::fault(const Event& event) const {
   if (event.a < 0 || static_cast<std::size_t>(event.a) >= plan_.faults.size()) return nullptr;

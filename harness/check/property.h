@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/seam/checkpoint_id.h"
 #include "harness/check/verdict.h"
 #include "harness/history/history.h"
 #include "harness/plan/plan.h"
@@ -45,9 +46,23 @@ class Case {
   // The attempt under way at a position; nullptr before the first.
   const AttemptSpan* attempt_at(std::size_t position) const;
 
-  // A journaled fault before `position` that may damage what is stored (not one that only loses what was never synced:
-  // a correct engine survives that).
-  bool storage_damaged_before(std::size_t position) const;
+  // Damage that a journaled fault did to what is stored, in the order of the journal. Losing what was never synced is
+  // legal and no damage; an injected error damages only files that the engine must then leave unpublished.
+  struct Damage {
+    std::size_t position = 0;        // of its fault_fired
+    std::optional<CheckpointId> id;  // whose file it hit; absent: none that belongs to a checkpoint
+    bool at_rest = false;            // it had been stored well; else the write itself went wrong
+  };
+  std::span<const Damage> damage() const { return damage_; }
+  bool storage_damaged_before(std::size_t position) const {
+    return !damage_.empty() && damage_.front().position < position;
+  }
+  // A fault hit a file of it, by a write or later.
+  bool damaged_before(std::size_t position, const CheckpointId& id) const;
+  // A fault hit a file of it that was stored well: what nobody can foresee, so it may have been acknowledged.
+  bool lost_before(std::size_t position, const CheckpointId& id) const;
+  // A sync lied before: what a power loss would leave then is nobody's fault but the disk's.
+  bool sync_lied_before(std::size_t position) const { return lied_from_ < position; }
   // The spec of a fault_planned or fault_fired event; nullptr if the plan has no such index.
   const FaultSpec* fault(const Event& event) const;
 
@@ -57,7 +72,8 @@ class Case {
   std::vector<StateId> golden_;  // by step
   bool has_golden_ = false;
   std::vector<AttemptSpan> attempts_;
-  std::size_t damaged_from_;
+  std::vector<Damage> damage_;
+  std::size_t lied_from_;
 };
 
 struct Property {

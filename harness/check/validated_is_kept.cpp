@@ -3,8 +3,9 @@
 // Verified: from a checkpoint's validation on, every later probe, in every view the world offers, sees at least
 // min(checkpoint.keep_validated, number validated so far) validated checkpoints that the audit finds intact, so never
 // none; and a validated checkpoint is retired only behind at least keep_validated newer ones.
-// Not verified: probes after a fault has damaged what was stored; that nothing is deleted while a rank reads it (a
-// deletion under a reader shows as an error of that rank).
+// Excused: of the newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a
+// sync has lied. Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an
+// error of that rank).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,6 +72,15 @@ std::int64_t newer_than(const Case& run, const CheckpointId& id, std::vector<Che
   return std::distance(std::upper_bound(known.begin(), known.end(), id), known.end());
 }
 
+// How many of the newest `keep` must be whole.
+std::int64_t due_at(const Case& run, std::size_t position, const std::vector<CheckpointId>& validated,
+                    std::int64_t keep) {
+  const auto newest = std::min<std::ptrdiff_t>(keep, std::ssize(validated));
+  if (!run.storage_damaged_before(position)) return newest;
+  return std::count_if(validated.end() - newest, validated.end(),
+                       [&](const CheckpointId& id) { return !run.lost_before(position, id); });
+}
+
 std::string list(const std::vector<SeenCheckpoint>& seen) {
   if (seen.empty()) return "nothing";
   std::string text;
@@ -105,10 +115,11 @@ Verdict judge_validated_is_kept(const Case& run) {
   ProbeCounts counts;
   Validated validated(run);
   for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const std::int64_t due = std::min(keep, static_cast<std::int64_t>(validated.before(position).size()));
-    if (due == 0 || run.storage_damaged_before(position)) continue;
+    const std::int64_t due = due_at(run, position, validated.before(position), keep);
+    if (due == 0) continue;
     const Event& event = run.event(position);
     const ProbeResult& probe = run.history().probe(event);
+    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) continue;
     counts.count(probe.view);
     const std::int64_t there = std::count_if(probe.seen.begin(), probe.seen.end(),
                                              [](const SeenCheckpoint& one) { return one.validated && one.intact; });

@@ -236,6 +236,8 @@ Names<CrashProfile> names_of(CrashProfile) {
   return {{"posix", CrashProfile::posix}, {"ext4", CrashProfile::ext4}, {"nfs", CrashProfile::nfs}};
 }
 Names<When> names_of(When) { return {{"before", When::before}, {"after", When::after}}; }
+Names<Part> names_of(Part) { return {{"first", Part::first}, {"middle", Part::middle}, {"last", Part::last}}; }
+Names<Landing> names_of(Landing) { return {{"offset", Landing::offset}, {"file", Landing::file}}; }
 Names<Phase> names_of(Phase) {
   Names<Phase> names;
   for (int i = 0; i < phase_count; ++i) {

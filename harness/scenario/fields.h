@@ -81,6 +81,8 @@ Names<RecoveryPolicy> names_of(RecoveryPolicy);
 Names<CrashProfile> names_of(CrashProfile);
 Names<Phase> names_of(Phase);
 Names<When> names_of(When);
+Names<Part> names_of(Part);
+Names<Landing> names_of(Landing);
 
 template <class V>
 void visit(V& v, ModelSpec& model) {
@@ -221,9 +223,25 @@ void visit(V& v, Where& at) {
 
 template <class V>
 void visit(V& v, FaultOptions& options) {
-  if (options.fault.kind != FaultKind::kill_node) return;
-  v.field("lose_unsynced_data", options.fault.lose_unsynced_data);
-  v.field("lose_unsynced_names", options.fault.lose_unsynced_names);
+  FaultSpec& fault = options.fault;
+  switch (fault.kind) {
+    case FaultKind::kill_node:
+      v.field("lose_unsynced_data", fault.lose_unsynced_data);
+      v.field("lose_unsynced_names", fault.lose_unsynced_names);
+      return;
+    case FaultKind::torn_write: v.field("lost", fault.lost); return;
+    case FaultKind::misdirected_write: v.field("lands_in", fault.lands_in); return;
+    case FaultKind::slow_disk: v.required("delay", DurationText{fault.delay}); return;
+    case FaultKind::late_visibility:
+      v.field("delay", DurationText{fault.delay}, fault.delay == Duration{0});
+      v.field("looks", fault.looks, fault.looks == 0);
+      return;
+    case FaultKind::clock_skew:
+      v.field("ahead", DurationText{fault.ahead}, fault.ahead == Duration{0});
+      v.field("behind", DurationText{fault.behind}, fault.behind == Duration{0});
+      return;
+    default: return;
+  }
 }
 
 template <class V>

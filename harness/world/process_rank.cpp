@@ -27,7 +27,7 @@ namespace {
 
 // The seams of this process, as both tasks of the rank share them.
 struct SharedSeams {
-  FileSystem& files;
+  DirectoryFileSystem& files;
   Transport& transport;
   Store& store;
   Clock& clock;
@@ -72,11 +72,21 @@ class TaskParts final : private Effects {
                                          .attempt = position_.attempt,
                                          .step = position_.step,
                                          .a = firing.fault,
-                                         .name = seams_.observer.intern(describe(firing.spec))});
+                                         .b = operation_number(firing.call),
+                                         .name = seams_.observer.intern(describe(firing.spec)),
+                                         .detail = seams_.observer.intern(firing.call.path)});
     return {};
   }
   void kill_rank() override { seams_.host.kill_self(); }
   void kill_node(bool, bool) override { FD_CHECK(false, "kill_node is not offered in the process world"); }
+  FileSystem& storage() override { return seams_.files; }
+  Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
+    return seams_.files.overwrite(path, offset, bytes);
+  }
+  void forget_unsynced(FileOp, std::string_view) override {}
+  void skew_clock(Duration) override { FD_CHECK(false, "clock_skew is not offered in the process world"); }
+  Time now() override { return seams_.clock.now(); }
+  Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
 
   SharedSeams seams_;
   Position position_;

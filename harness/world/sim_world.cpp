@@ -79,7 +79,9 @@ class SimWorld::TaskBox final : private Effects {
     emit(world_.recorder_, position_,
          {.kind = EventKind::fault_fired,
           .a = firing.fault,
-          .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)]});
+          .b = operation_number(firing.call),
+          .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)],
+          .detail = firing.call.path.empty() ? NameId{0} : world_.recorder_.intern(firing.call.path)});
     return {};
   }
   bool rank_dead() const override { return seams_.host.dead(); }
@@ -94,12 +96,30 @@ class SimWorld::TaskBox final : private Effects {
   sim::Attempt& attempt_;
   sim::Seams seams_;
   Position position_;
+  sim::Disk& disk() { return world_.resources_.machine.disk(); }
+  FileSystem& storage() override {
+    if (!storage_) {
+      storage_ = disk().files({.node = seams_.host.node(), .rank = position_.rank, .attempt = position_.attempt});
+    }
+    return *storage_;
+  }
+  Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
+    return disk().overwrite(path, offset, bytes);
+  }
+  void forget_unsynced(FileOp sync, std::string_view path) override {
+    disk().forget_unsynced(sync, path, seams_.host.node());
+  }
+  void skew_clock(Duration by) override { world_.resources_.machine.skew_clock(seams_.host.node(), by); }
+  Time now() override { return seams_.clock.now(); }
+  Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
   LivingObserver observer_;
   Injector injector_;
   FaultyFileSystem files_;
   FaultyTransport transport_;
   FaultyStore store_;
   sim::CostedCompute costed_;
+  std::unique_ptr<TaskRecording> recording_;
+  std::unique_ptr<FileSystem> storage_;  // below all gates and decorators, where a fault asked for it
   FaultyCompute compute_;
   TransportCollectives plain_collectives_;
   FaultyCollectives collectives_;

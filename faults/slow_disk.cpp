@@ -1,0 +1,10 @@
+// slow_disk: an operation takes longer, by `delay`: virtual time in the sim world, real time in the process world.
+#include "faults/kinds.h"
+
+namespace firedrill {
+
+Status take_slow_disk(const Firing& firing, Effects& effects) {
+  return effects.sleep_until(effects.now() + firing.spec.delay);
+}
+
+}  // namespace firedrill
