@@ -27,7 +27,7 @@
 //    the option `replace_flushes` is the documented version.
 // 7. A rename to a new name flushes nothing.
 // 8. Closing a file flushes nothing, unless it was truncated to 0 before; the seam cannot truncate.
-// 9. After a failed sync of a file nothing is promised by later syncs of it for what was not synced then.
+// 9. After a failed sync (or close) of a file nothing is promised by later syncs of it for what was not synced then.
 #include "faults/persistence/rules.h"
 
 namespace firedrill::crash {

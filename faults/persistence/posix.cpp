@@ -22,7 +22,8 @@
 //    3: the abstract persistence model in which ALICE weakens atomicity to the block and ordering to nothing).
 // 6. Making a directory and removing a file or a directory are changes of an entry like any other. The data of a file
 //    that is removed stays as long as a name may still lead to it.
-// 7. Closing a file promises nothing.
+// 7. Closing a file promises nothing. A close that fails reports that an earlier write did, and counts as a failed
+// sync.
 // 8. After a failed sync nothing is promised for what was not synced then, whatever later syncs say (fsync(2): an error
 //    is reported once, and pages may be marked clean; Rebello et al., "Can Applications Recover from fsync Failures?",
 //    USENIX ATC 2020).
