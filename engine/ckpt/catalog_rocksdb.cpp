@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/catalog.h"
 #include "engine/ckpt/files.h"
 #include "engine/ckpt/survey.h"
@@ -61,8 +62,8 @@ Result<bool> was_made(FileSystem& files) {
 }
 
 // The records as this disk shows them; none if the catalog was not made yet.
-Result<std::optional<RecordView>> read_records(FileSystem& files, Compute& compute, bool drop_caches) {
-  auto loaded = load_store(files, catalog_directory, {.drop_caches = drop_caches});
+Result<std::optional<RecordView>> look(FileSystem& files, Compute& compute, const LoadOptions& options) {
+  auto loaded = load_store(files, catalog_directory, options);
   if (!loaded && !loaded.failed_with(Code::not_found)) return loaded.error();
   if (!loaded && files.stat(directory::manifests)) return other_catalog(CatalogKind::rocksdb);
   if (loaded) {
@@ -76,6 +77,13 @@ Result<std::optional<RecordView>> read_records(FileSystem& files, Compute& compu
   }
   FD_TRY_VOID(was_made(files));
   return std::optional<RecordView>();
+}
+
+// What looks damaged is looked at once more past the caches: a stale listing, too, may have left something out.
+Result<std::optional<RecordView>> read_records(FileSystem& files, Compute& compute, bool drop_caches) {
+  auto records = look(files, compute, {.drop_caches = drop_caches});
+  if (records || drop_caches || ends_the_call(records.error())) return records;
+  return look(files, compute, {.drop_caches = true});
 }
 
 class RocksdbCatalog final : public Catalog {

@@ -7,15 +7,20 @@
 namespace firedrill {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Find : public BothCatalogs {};
+INSTANTIATE_TEST_SUITE_P(Catalogs, Find, both_catalogs, catalog_name);
 
 CheckpointId id(std::int64_t step, std::int64_t attempt = 1, std::int64_t trial = 1) {
   return {.step = step, .attempt = attempt, .trial = trial};
 }
 
 // A disk with validated checkpoints of steps 2 and 4, by attempt 1.
-std::unique_ptr<TestDisk> two_checkpoints() {
-  TestDisk disk;
+std::unique_ptr<TestDisk> two_checkpoints(CatalogKind catalog = CatalogKind::files) {
+  TestDisk disk(catalog);
   expect_ok(TestAttempt(disk).train({2, 4}));
   return disk.copy();
 }
@@ -27,25 +32,26 @@ std::optional<Error> unreadable(const DiskOperation& operation, const std::strin
   return std::nullopt;
 }
 
-TEST(Find, AnEmptyDirectoryIsAFreshStartAndIsRecordedAsSeen) {
-  TestDisk disk;
+TEST_P(Find, AnEmptyDirectoryIsAFreshStartAndIsRecordedAsSeen) {
+  TestDisk disk(GetParam());
   TestAttempt attempt(disk);
   expect_ok(attempt.train({}));
   EXPECT_EQ(attempt.observer.all(EventKind::started_fresh).size(), 4U);
-  const auto seen = parse_seen(disk.at("attempts/1.seen"));
-  ASSERT_TRUE(seen.ok());
-  EXPECT_TRUE(seen->accepted.empty());
+  const Survey survey = survey_of(disk);
+  EXPECT_THAT(survey.claims, ElementsAre(1));
+  ASSERT_EQ(survey.seen.size(), 1U);
+  EXPECT_THAT(survey.seen[0].accepted, IsEmpty());
   EXPECT_FALSE(discover_on(disk, attempt).trouble.has_value());
 }
 
-TEST(Find, TheNewestWholeOneIsChosenAndOlderOnesAreAccepted) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, TheNewestWholeOneIsChosenAndOlderOnesAreAccepted) {
+  const auto disk = two_checkpoints(GetParam());
   TestAttempt attempt(*disk, 2);
   expect_ok(attempt.train({}));
   EXPECT_EQ(attempt.restored, id(4));
-  const auto seen = parse_seen(disk->at("attempts/2.seen"));
-  ASSERT_TRUE(seen.ok());
-  EXPECT_EQ(seen->accepted, (std::vector<CheckpointId>{id(4), id(2)}));
+  const Survey survey = survey_of(*disk);
+  ASSERT_EQ(survey.seen.size(), 2U);
+  EXPECT_THAT(survey.seen[1].accepted, ElementsAre(id(4), id(2)));
 }
 
 // Each kind of damage to each file of the newest checkpoint.
@@ -73,15 +79,18 @@ std::vector<Damaging> damagings() {
 std::vector<std::string> files_of(const TestDisk& disk, const std::string& checkpoint) {
   std::vector<std::string> paths;
   for (const auto& [path, inode] : disk.now) {
-    if (path.starts_with("shards/" + checkpoint + "/") || path == "manifests/" + checkpoint) paths.push_back(path);
+    const bool copy = path.ends_with(manifest_copy) || path.ends_with(validated_copy);  // nobody reads them
+    if (path == "manifests/" + checkpoint || (path.starts_with("shards/" + checkpoint + "/") && !copy)) {
+      paths.push_back(path);
+    }
   }
   return paths;
 }
 
-TEST(Find, EveryDamageToAnyFileIsRefusedAndTheOlderOneTaken) {
-  const auto whole = two_checkpoints();
+TEST_P(Find, EveryDamageToAnyFileIsRefusedAndTheOlderOneTaken) {
+  const auto whole = two_checkpoints(GetParam());
   const auto paths = files_of(*whole, "4-1-1");
-  ASSERT_EQ(paths.size(), 13U);
+  ASSERT_EQ(paths.size(), GetParam() == CatalogKind::files ? 13U : 12U);
   for (const std::string& path : paths) {
     for (const Damaging& damaging : damagings()) {
       const auto disk = whole->copy();
@@ -91,14 +100,14 @@ TEST(Find, EveryDamageToAnyFileIsRefusedAndTheOlderOneTaken) {
       EXPECT_EQ(found.chosen, id(2)) << path << ": " << damaging.name;
       expect_ok(attempt.train({}));
       EXPECT_EQ(attempt.restored, id(2)) << path << ": " << damaging.name;
-      EXPECT_TRUE(disk->has("rejected/4-1-1"));
+      EXPECT_THAT(survey_of(*disk).rejected, ElementsAre(id(4)));
       EXPECT_EQ(attempt.observer.all(EventKind::damage).size(), 1U);
       EXPECT_EQ(attempt.observer.all(EventKind::rejected).size(), 1U);
     }
   }
 }
 
-TEST(Find, EveryFlippedByteIsRefused) {
+TEST(FindInFiles, EveryFlippedByteIsRefused) {
   const auto whole = two_checkpoints();
   const TestAttempt attempt(*whole, 2);
   for (const std::string& path : files_of(*whole, "4-1-1")) {
@@ -116,8 +125,8 @@ TEST(Find, EveryFlippedByteIsRefused) {
   EXPECT_EQ(discover_on(*whole, attempt).chosen, id(4));
 }
 
-TEST(Find, AMissingShardIsDamageAndAShardOfAnotherRankToo) {
-  const auto whole = two_checkpoints();
+TEST_P(Find, AMissingShardIsDamageAndAShardOfAnotherRankToo) {
+  const auto whole = two_checkpoints(GetParam());
   const auto missing = whole->copy();
   missing->now.erase("shards/4-1-1/extra-2");
   const auto swapped = whole->copy();
@@ -130,7 +139,7 @@ TEST(Find, AMissingShardIsDamageAndAShardOfAnotherRankToo) {
 }
 
 // One provenance: the manifest's digests hold, and yet the shard was written for another step.
-TEST(Find, AShardOfAnotherStepIsRefusedAlthoughTheManifestNamesItsDigest) {
+TEST(FindInFiles, AShardOfAnotherStepIsRefusedAlthoughTheManifestNamesItsDigest) {
   const auto disk = two_checkpoints();
   const std::string older = disk->at("shards/2-1-1/model-0");
   const std::string newer = disk->at("shards/4-1-1/model-0");
@@ -147,35 +156,33 @@ TEST(Find, AShardOfAnotherStepIsRefusedAlthoughTheManifestNamesItsDigest) {
   EXPECT_THAT(found.damaged[0].what, HasSubstr("in checkpoint 2-1-1"));
 }
 
-TEST(Find, ADamagedOneIsRejectedOnlyBehindAnOlderWholeOne) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, ADamagedOneIsRejectedOnlyBehindAnOlderWholeOne) {
+  const auto disk = two_checkpoints(GetParam());
   disk->at("shards/4-1-1/model-1")[200] ^= 1;
   disk->at("shards/2-1-1/model-1")[200] ^= 1;
   TestAttempt attempt(*disk, 2);
   const Error error = cause(attempt.train({}));
   EXPECT_EQ(error.code, Code::corrupted);
   EXPECT_THAT(error.message, HasSubstr("4-1-1"));
-  EXPECT_FALSE(disk->has("rejected/4-1-1"));
-  EXPECT_FALSE(disk->has("rejected/2-1-1"));
-  EXPECT_FALSE(disk->has("attempts/2.seen"));
+  EXPECT_THAT(survey_of(*disk).rejected, IsEmpty());
+  EXPECT_EQ(survey_of(*disk).seen.size(), 1U) << "attempt 2 accepted nothing";
   EXPECT_TRUE(attempt.observer.all(EventKind::started_fresh).empty());
   EXPECT_TRUE(discover_on(*disk, attempt).trouble.has_value());
 }
 
-TEST(Find, ARejectedOneIsNeverChosenAgainAndGoesWithTheNextValidation) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, ARejectedOneIsNeverChosenAgainAndGoesWithTheNextValidation) {
+  const auto disk = two_checkpoints(GetParam());
   disk->at("shards/4-1-1/model-1")[200] ^= 1;
   expect_ok(TestAttempt(*disk, 2).train({}));
   TestAttempt attempt(*disk, 3);
   expect_ok(attempt.train({5}));
   EXPECT_EQ(attempt.restored, id(2));
   EXPECT_TRUE(attempt.observer.all(EventKind::damage).empty());
-  EXPECT_FALSE(disk->has("manifests/4-1-1"));
   EXPECT_FALSE(disk->has("shards/4-1-1"));
-  EXPECT_TRUE(disk->has("manifests/2-1-1")) << "a rejected one does not count as kept";
+  EXPECT_THAT(survey_of(*disk).manifests, ElementsAre(id(5, 3), id(2))) << "a rejected one does not count as kept";
 }
 
-TEST(Find, AnUnreadableManifestIsDamageWhenAnotherRankSaysSoToo) {
+TEST(FindInFiles, AnUnreadableManifestIsDamageWhenAnotherRankSaysSoToo) {
   const auto disk = two_checkpoints();
   disk->hook = [](const DiskOperation& operation) { return unreadable(operation, "manifests/4-1-1"); };
   TestAttempt attempt(*disk, 2);
@@ -184,7 +191,7 @@ TEST(Find, AnUnreadableManifestIsDamageWhenAnotherRankSaysSoToo) {
   EXPECT_TRUE(disk->has("rejected/4-1-1"));
 }
 
-TEST(Find, AnUnreadableManifestIsNotAnAbsentOne) {
+TEST(FindInFiles, AnUnreadableManifestIsNotAnAbsentOne) {
   TestDisk disk;
   expect_ok(TestAttempt(disk).train({2}));
   disk.hook = [](const DiskOperation& operation) { return unreadable(operation, "manifests/2-1-1"); };
@@ -194,8 +201,8 @@ TEST(Find, AnUnreadableManifestIsNotAnAbsentOne) {
   EXPECT_FALSE(disk.has("rejected/2-1-1"));
 }
 
-TEST(Find, WhatOneRankCannotReadButAnotherCanRejectsNothing) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, WhatOneRankCannotReadButAnotherCanRejectsNothing) {
+  const auto disk = two_checkpoints(GetParam());
   disk->hook = [](const DiskOperation& operation) -> std::optional<Error> {
     if (operation.rank != 3) return std::nullopt;
     return unreadable(operation, "shards/4-1-1/model-3");
@@ -204,11 +211,11 @@ TEST(Find, WhatOneRankCannotReadButAnotherCanRejectsNothing) {
   const Error error = cause(attempt.train({}));
   EXPECT_EQ(error.code, Code::unavailable);
   EXPECT_THAT(error.message, HasSubstr("reads it well"));
-  EXPECT_FALSE(disk->has("rejected/4-1-1"));
+  EXPECT_THAT(survey_of(*disk).rejected, IsEmpty());
 }
 
-TEST(Find, AnErrorThatIsGoneAtTheSecondLookIsForgiven) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, AnErrorThatIsGoneAtTheSecondLookIsForgiven) {
+  const auto disk = two_checkpoints(GetParam());
   int failures = 0;
   disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
     if (failures > 0) return std::nullopt;
@@ -222,7 +229,7 @@ TEST(Find, AnErrorThatIsGoneAtTheSecondLookIsForgiven) {
   EXPECT_EQ(attempt.restored, id(4));
 }
 
-TEST(Find, AStaleListingOnOneRankChangesNothing) {
+TEST(FindInFiles, AStaleListingOnOneRankChangesNothing) {
   const auto disk = two_checkpoints();
   TestAttempt attempt(*disk, 2);
   attempt.hidden[2] = {"manifests/4-1-1"};
@@ -230,7 +237,7 @@ TEST(Find, AStaleListingOnOneRankChangesNothing) {
   EXPECT_EQ(attempt.restored, id(4));
 }
 
-TEST(Find, AManifestThatBecomesVisibleLateIsWaitedFor) {
+TEST(FindInFiles, AManifestThatBecomesVisibleLateIsWaitedFor) {
   const auto disk = two_checkpoints();
   TestAttempt attempt(*disk, 2);
   disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
@@ -244,7 +251,7 @@ TEST(Find, AManifestThatBecomesVisibleLateIsWaitedFor) {
   EXPECT_EQ(attempt.restored, id(4));
 }
 
-TEST(Find, AManifestThatVanishedEndsTheAttemptAndRejectsNothing) {
+TEST(FindInFiles, AManifestThatVanishedEndsTheAttemptAndRejectsNothing) {
   const auto disk = two_checkpoints();
   disk->hook = [](const DiskOperation& operation) -> std::optional<Error> {
     if (operation.op == FileOp::open && operation.path == "manifests/4-1-1") {
@@ -257,7 +264,7 @@ TEST(Find, AManifestThatVanishedEndsTheAttemptAndRejectsNothing) {
   EXPECT_FALSE(disk->has("rejected/4-1-1"));
 }
 
-TEST(Find, AListingThatFailsOnOneRankEndsTheAttempt) {
+TEST(FindInFiles, AListingThatFailsOnOneRankEndsTheAttempt) {
   const auto disk = two_checkpoints();
   disk->hook = [](const DiskOperation& operation) -> std::optional<Error> {
     if (operation.rank == 1 && operation.op == FileOp::list && operation.path == "manifests") {
@@ -273,7 +280,7 @@ TEST(Find, AListingThatFailsOnOneRankEndsTheAttempt) {
 }
 
 // A commit of attempt 1 lands when attempt 2 has already looked.
-TEST(Find, ACommitThatLandsLateStaysInvisibleAndGoesWithRetention) {
+TEST(FindInFiles, ACommitThatLandsLateStaysInvisibleAndGoesWithRetention) {
   const auto late = two_checkpoints();
   const auto disk = late->copy();
   for (const std::string& path : files_of(*late, "4-1-1")) disk->now.erase(path);
@@ -291,14 +298,14 @@ TEST(Find, ACommitThatLandsLateStaysInvisibleAndGoesWithRetention) {
   EXPECT_TRUE(disk->has("manifests/2-1-1")) << "an invisible one does not count as kept";
 }
 
-TEST(Find, ADamagedRecordOfWhatAnAttemptSawIsAnErrorNotAnEmptyOne) {
+TEST(FindInFiles, ADamagedRecordOfWhatAnAttemptSawIsAnErrorNotAnEmptyOne) {
   const auto disk = two_checkpoints();
   expect_ok(TestAttempt(*disk, 2).train({}));
   disk->at("attempts/2.seen").clear();
   EXPECT_EQ(cause(TestAttempt(*disk, 3).train({})).code, Code::corrupted);
 }
 
-TEST(Find, WhatWasFoundInACacheIsDurableBeforeTheAttemptGoesOn) {
+TEST(FindInFiles, WhatWasFoundInACacheIsDurableBeforeTheAttemptGoesOn) {
   const auto disk = two_checkpoints();  // nothing of it is durable: a copy has the visible tree only
   expect_ok(TestAttempt(*disk, 2).train({}));
   for (const char* path : {"manifests/4-1-1", "shards/4-1-1", "shards/4-1-1/model-0", "validated/4-1-1", "attempts/2",
@@ -307,22 +314,22 @@ TEST(Find, WhatWasFoundInACacheIsDurableBeforeTheAttemptGoesOn) {
   }
 }
 
-TEST(Find, AnAttemptIsClaimedOnceAndALaterClaimFencesIt) {
-  TestDisk disk;
+TEST_P(Find, AnAttemptIsClaimedOnceAndALaterClaimFencesIt) {
+  TestDisk disk(GetParam());
   expect_ok(TestAttempt(disk, 2).train({2}));
   EXPECT_EQ(cause(TestAttempt(disk, 2).train({})).code, Code::already_exists);
   EXPECT_EQ(cause(TestAttempt(disk, 1).train({})).code, Code::fenced);
 }
 
-TEST(Find, NoStartBelowTheFloorUnlessItsCheckpointWasDamaged) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, NoStartBelowTheFloorUnlessItsCheckpointWasDamaged) {
+  const auto disk = two_checkpoints(GetParam());
   TestAttempt higher(*disk, 2);
   higher.floor = 6;
   const Error error = cause(higher.train({}));
   EXPECT_EQ(error.code, Code::mismatch);
   EXPECT_THAT(error.message, HasSubstr("step 6 was acknowledged"));
 
-  TestDisk empty;
+  TestDisk empty(GetParam());
   TestAttempt fresh(empty, 1);
   fresh.floor = 2;
   EXPECT_EQ(cause(fresh.train({})).code, Code::mismatch);
@@ -337,8 +344,8 @@ TEST(Find, NoStartBelowTheFloorUnlessItsCheckpointWasDamaged) {
   expect_ok(again.train({}));
 }
 
-TEST(Find, ACheckpointOfAnotherJobNamesEachChangedField) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, ACheckpointOfAnotherJobNamesEachChangedField) {
+  const auto disk = two_checkpoints(GetParam());
   TestAttempt attempt(*disk, 2);
   attempt.job.optimizer.lr = 0.5;
   attempt.job.seed = 9;
@@ -349,8 +356,8 @@ TEST(Find, ACheckpointOfAnotherJobNamesEachChangedField) {
   EXPECT_EQ(discover_on(*disk, attempt).trouble->code, Code::mismatch);
 }
 
-TEST(Find, AnotherCorpusAndAnotherRunAreNamed) {
-  const auto disk = two_checkpoints();
+TEST_P(Find, AnotherCorpusAndAnotherRunAreNamed) {
+  const auto disk = two_checkpoints(GetParam());
   TestAttempt corpus(*disk, 2);
   corpus.corpus = digest_of(std::string_view("changed"));
   const Error error = cause(corpus.train({}));

@@ -1,9 +1,17 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/ckpt/test_run.h"
 
 namespace firedrill {
 namespace {
+
+using testing::ElementsAre;
+
+class Retention : public BothCatalogs {};
+INSTANTIATE_TEST_SUITE_P(Catalogs, Retention, both_catalogs, catalog_name);
+
+CheckpointId id(std::int64_t step, std::int64_t attempt = 1) { return {.step = step, .attempt = attempt, .trial = 1}; }
 
 int number_of(const TestDisk& disk, FileOp op, const std::string& path, int behind = 0) {
   for (const DiskOperation& operation : disk.log) {
@@ -20,17 +28,17 @@ std::set<std::string> names_in(const TestDisk& disk, const std::string& director
   return names;
 }
 
-TEST(Retention, TheTwoNewestValidatedOnesAreKept) {
-  TestDisk disk;
+TEST_P(Retention, TheTwoNewestValidatedOnesAreKept) {
+  TestDisk disk(GetParam());
   expect_ok(TestAttempt(disk).train({2, 4, 6, 8}));
-  const std::set<std::string> kept{"6-1-1", "8-1-1"};
-  EXPECT_EQ(names_in(disk, "manifests"), kept);
-  EXPECT_EQ(names_in(disk, "shards"), kept);
-  EXPECT_EQ(names_in(disk, "validated"), kept);
-  EXPECT_EQ(names_in(disk, "tombstones"), std::set<std::string>{"4-1-1"}) << "one retirement's stay until the next";
+  EXPECT_EQ(names_in(disk, "shards"), (std::set<std::string>{"6-1-1", "8-1-1"}));
+  const Survey survey = survey_of(disk);
+  EXPECT_THAT(survey.manifests, ElementsAre(id(8), id(6)));
+  EXPECT_THAT(survey.validated, ElementsAre(id(8), id(6)));
+  EXPECT_THAT(survey.tombstones, ElementsAre(id(4))) << "one retirement's stay until the next";
 }
 
-TEST(Retention, TombstoneThenManifestThenShardsEachDurableBeforeTheNext) {
+TEST(RetentionInFiles, TombstoneThenManifestThenShardsEachDurableBeforeTheNext) {
   TestDisk disk;
   TestAttempt attempt(disk);
   expect_ok(attempt.train({2, 4, 6}));
@@ -51,8 +59,8 @@ TEST(Retention, TombstoneThenManifestThenShardsEachDurableBeforeTheNext) {
   EXPECT_EQ(attempt.observer.all(EventKind::retired).size(), 1U);
 }
 
-TEST(Retention, NothingGoesWhenAPublishFails) {
-  TestDisk disk;
+TEST_P(Retention, NothingGoesWhenAPublishFails) {
+  TestDisk disk(GetParam());
   TestAttempt attempt(disk);
   attempt.job.checkpoint.keep_validated = 1;
   disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
@@ -62,12 +70,12 @@ TEST(Retention, NothingGoesWhenAPublishFails) {
     return std::nullopt;
   };
   EXPECT_EQ(cause(attempt.train({2, 4})).code, Code::no_space);
-  EXPECT_TRUE(disk.has("manifests/2-1-1"));
+  EXPECT_THAT(survey_of(disk).manifests, ElementsAre(id(2)));
   EXPECT_TRUE(attempt.observer.all(EventKind::retired).empty());
   EXPECT_EQ(discover_on(disk, attempt).chosen->step, 2);
 }
 
-TEST(Retention, ItsErrorIsReportedAndDoesNotFailAGoodPublish) {
+TEST(RetentionInFiles, ItsErrorIsReportedAndDoesNotFailAGoodPublish) {
   TestDisk disk;
   bool failing = true;
   disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
@@ -87,7 +95,7 @@ TEST(Retention, ItsErrorIsReportedAndDoesNotFailAGoodPublish) {
   EXPECT_FALSE(disk.has("shards/2-1-1"));
 }
 
-TEST(Retention, WhatADeadAttemptLeftIsSweptBehindTheNextValidation) {
+TEST(RetentionInFiles, WhatADeadAttemptLeftIsSweptBehindTheNextValidation) {
   TestDisk disk;
   expect_ok(TestAttempt(disk).train({2}));
   TestAttempt killed(disk, 2);
@@ -111,7 +119,7 @@ TEST(Retention, WhatADeadAttemptLeftIsSweptBehindTheNextValidation) {
   EXPECT_EQ(names_in(disk, "manifests"), (std::set<std::string>{"2-1-1", "4-4-1"}));
 }
 
-TEST(Retention, AnInterruptedRetirementIsFinishedByTheNextAttempt) {
+TEST(RetentionInFiles, AnInterruptedRetirementIsFinishedByTheNextAttempt) {
   TestDisk disk;
   TestAttempt killed(disk);
   disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
@@ -132,7 +140,7 @@ TEST(Retention, AnInterruptedRetirementIsFinishedByTheNextAttempt) {
 }
 
 // A tombstone alone hides a manifest, whatever is left of the shards.
-TEST(Retention, ACheckpointBeingDeletedIsNoCandidate) {
+TEST(RetentionInFiles, ACheckpointBeingDeletedIsNoCandidate) {
   TestDisk disk;
   TestAttempt attempt(disk);
   expect_ok(attempt.train({2, 4}));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/job/job.h"
 #include "engine/seam/file_system.h"
 
 namespace firedrill {
@@ -36,6 +37,9 @@ class TestDisk {
   };
   using Tree = std::map<std::string, std::shared_ptr<Inode>>;
 
+  explicit TestDisk(CatalogKind kind = CatalogKind::files) : catalog(kind) {}
+
+  CatalogKind catalog;  // of the jobs that use this disk
   std::function<std::optional<Error>(const DiskOperation&)> hook;
   std::vector<DiskOperation> log;
   std::int64_t room = std::int64_t{1} << 40;
@@ -53,13 +57,13 @@ class TestDisk {
   std::string& at(const std::string& path) { return now.at(path)->data; }
   bool has(const std::string& path) const { return now.contains(path); }
   std::unique_ptr<TestDisk> copy() const {
-    auto other = std::make_unique<TestDisk>();
+    auto other = std::make_unique<TestDisk>(catalog);
     for (const auto& [path, inode] : now) other->now[path] = std::make_shared<Inode>(*inode);
     return other;
   }
   // What a power loss leaves.
   std::unique_ptr<TestDisk> after_power_loss() const {
-    auto other = std::make_unique<TestDisk>();
+    auto other = std::make_unique<TestDisk>(catalog);
     for (const auto& [path, inode] : durable) {
       const std::string parent(parent_path(path));
       if (!parent.empty() && !other->now.contains(parent)) continue;

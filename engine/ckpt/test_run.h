@@ -154,7 +154,9 @@ struct TestAttempt {
   using MakeProtocol = std::function<std::unique_ptr<Protocol>()>;
 
   explicit TestAttempt(TestDisk& on, int attempt_number = 1, int rank_count = 4)
-      : disk(on), attempt(attempt_number), ranks(rank_count), layout{.dp = rank_count} {}
+      : disk(on), attempt(attempt_number), ranks(rank_count), layout{.dp = rank_count} {
+    job.checkpoint.catalog = disk.catalog;
+  }
 
   TestDisk& disk;
   int attempt;
@@ -246,6 +248,22 @@ inline Error cause(const std::vector<Status>& results) {
   }
   return Error{.message = "nobody failed"};
 }
+
+// What the catalog on the disk says, as one rank reads it.
+inline Survey survey_of(TestDisk& disk) {
+  TestFiles files(disk, 0);
+  DirectCompute compute;
+  auto survey = make_catalog(disk.catalog)->survey(files, compute);
+  EXPECT_TRUE(survey.ok()) << (survey.ok() ? "" : describe(survey.error()));
+  return std::move(survey).value_or(Survey());
+}
+
+// For suites that both catalogs must pass.
+class BothCatalogs : public testing::TestWithParam<CatalogKind> {};
+inline std::string catalog_name(const testing::TestParamInfo<CatalogKind>& info) {
+  return info.param == CatalogKind::files ? "Files" : "Rocksdb";
+}
+inline const auto both_catalogs = testing::Values(CatalogKind::files, CatalogKind::rocksdb);
 
 inline Discovery discover_on(TestDisk& disk, const TestAttempt& attempt) {
   TestFiles files(disk, 0);

@@ -170,13 +170,9 @@ class RocksStore final : public RecordStore {
 
   Status recover() {
     close();
-    FD_TRY(const Value loaded, load_store(seam_, directory_));
-    StoreFiles found = unpacked(loaded);
-    files_ = std::move(found);
-    files_.seam = &seam_;
-    FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
-    for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
-    const auto checked = check_files(files_);
+    auto checked = look({});
+    // What looks damaged is looked at once more past the caches: a stale listing, too, may have left something out.
+    if (checked.failed_with(Code::corrupted)) checked = look({.drop_caches = true});
     const bool fresh = checked.failed_with(Code::not_found);
     if (!checked && !fresh) return checked.error();
     if (!fresh && !checked->newest.empty()) FD_TRY_VOID(renew(checked->newest));
@@ -223,6 +219,15 @@ class RocksStore final : public RecordStore {
   }
 
  private:
+  Result<Checked> look(const LoadOptions& options) {
+    FD_TRY(const Value loaded, load_store(seam_, directory_, options));
+    files_ = unpacked(loaded);
+    files_.seam = &seam_;
+    FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
+    for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
+    return check_files(files_);
+  }
+
   // Nobody knows of the newest log whether its last sync went well. What was read of it is written to another file,
   // whose sync says so.
   Status renew(const std::string& name) {
