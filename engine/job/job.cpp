@@ -128,8 +128,6 @@ std::vector<std::string> mistakes_in(const Job& job) {
                    job.checkpoint.every);
   mistakes.require(job.checkpoint.keep_validated >= 1, "checkpoint.keep_validated is {}: give 1 or more",
                    job.checkpoint.keep_validated);
-  mistakes.require(job.checkpoint.catalog == CatalogKind::files,
-                   "checkpoint.catalog is rocksdb: only files is supported yet");
   mistakes.require(job.cluster.ranks_per_node >= 1, "cluster.ranks_per_node is {}: give 1 or more",
                    job.cluster.ranks_per_node);
   return mistakes.take();

@@ -186,6 +186,7 @@ class RocksStore final : public RecordStore {
     db_.reset(opened);
     log_bytes_ = fresh || full ? 0 : checked->log_bytes;
     Status made = outcome(files_, status);
+    if (made) std::erase_if(files_.durable, [this](const auto& file) { return !files_.entries.contains(file.first); });
     for (auto& [name, entry] : files_.entries) entry.bytes = Value();
     if (made && full) made = merge_tables();
     if (!made) close();
@@ -221,7 +222,16 @@ class RocksStore final : public RecordStore {
  private:
   Result<Checked> look(const LoadOptions& options) {
     FD_TRY(const Value loaded, load_store(seam_, directory_, options));
-    files_ = unpacked(loaded);
+    StoreFiles found = unpacked(loaded);
+    // What this writer knows to be unfinished is cut off, whatever it looks like.
+    for (const auto& [name, size] : files_.durable) {
+      const auto entry = found.entries.find(name);
+      if (!is_log(name) || entry == found.entries.end() || entry->second.size <= size) continue;
+      const std::string_view clean = entry->second.bytes.text().substr(0, static_cast<std::size_t>(size));
+      entry->second = {.size = size, .bytes = Value::copy_of(clean)};
+    }
+    found.durable = files_.durable;
+    files_ = std::move(found);
     files_.seam = &seam_;
     FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
     for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
@@ -242,6 +252,10 @@ class RocksStore final : public RecordStore {
     if (bytes.size() > 0) FD_TRY_VOID((*file)->write(0, bytes));
     FD_TRY_VOID((*file)->sync());
     FD_TRY_VOID((*file)->close());
+    FD_TRY(const Value back, read_all(seam_, temporary, {.drop_caches = true}));
+    if (back.text() != bytes.text()) {
+      return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", temporary)};
+    }
     FD_TRY_VOID(seam_.rename(temporary, files_.path(name)));
     return seam_.sync_directory(directory_);
   }

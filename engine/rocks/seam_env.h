@@ -3,7 +3,7 @@
 //
 // Errors travel through RocksDB as its own codes and are kept here as they were, so that the caller gets the seam's
 // error with its mark, also where RocksDB would have swallowed it. Appended bytes reach the seam with the next sync or
-// close: nothing is promised before. Used by record_store.cpp only.
+// close: nothing is promised before. What was synced is read back past the caches. Used by record_store.cpp only.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -31,6 +31,7 @@ struct StoreFiles {
   std::string directory;
   std::map<std::string, Entry, std::less<>> entries;  // by name
   std::optional<Error> failure;                       // the first one since it was taken
+  std::map<std::string, std::int64_t> durable;        // of files written here: bytes synced and read back
 
   std::string path(std::string_view name) const { return directory + "/" + std::string(name); }
   rocksdb::IOStatus fail(const Error& error);

@@ -309,9 +309,13 @@ Loaded<Job> job_with(const std::string& from, const std::string& to) {
 }
 
 TEST(Job, FieldsThatAreNotYetSupportedSaySo) {
-  EXPECT_THAT(job_with("catalog: files", "catalog: rocksdb").mistakes,
-              testing::Contains(testing::HasSubstr("checkpoint.catalog is rocksdb: only files is supported yet")));
   EXPECT_THAT(job_with("tp: 1", "tp: 2").mistakes, ElementsAre(HasSubstr("nano.yaml:3:20: lanes.tp is 2")));
+}
+
+TEST(Job, EitherCatalogMayBeNamed) {
+  const auto job = job_with("catalog: files", "catalog: rocksdb");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job.value->checkpoint.catalog, CatalogKind::rocksdb);
 }
 
 TEST(Job, ValuesWithUnitsAndWordsAreRead) {
