@@ -163,7 +163,9 @@ const std::vector<Verb>& verbs() {
       {"run", "Run scenarios and judge them", add_run, true},
       {"golden", "Record or verify what an undisturbed run gives", add_golden, false},
       {"replay", "Run a saved plan again: same history", add_replay, true},
+      {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false},
       {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
+      {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false},
       {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},
       {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false},
   };

@@ -43,7 +43,9 @@ Work add_run(CLI::App& app);
 Work add_golden(CLI::App& app);
 Work add_replay(CLI::App& app);
 Work add_mutants(CLI::App& app);
+Work add_sweep(CLI::App& app);
 Work add_audit(CLI::App& app);
+Work add_crashcheck(CLI::App& app);
 Work add_list(CLI::App& app);
 
 }  // namespace firedrill

@@ -24,7 +24,7 @@ FixedContent content_after(const ExploreSubject& subject) {
   History history(tables);
   Prober prober(std::make_unique<Protocol>(), subject.plan().job, subject.identity(), tables);
   SimResources resources;
-  const Subject run = subject.to_run();
+  const Subject run = subject.to_run(subject.plan());
   SimWorld world(resources, run, prober, history, {.probes = false});
   const auto outcome = supervise(subject.plan(), world, world.observer(), history);
   FD_CHECK(outcome && outcome->finished, "the run did not finish");

@@ -7,6 +7,7 @@
 
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/train/state.h"
+#include "faults/persistence/recording.h"
 
 namespace firedrill {
 namespace {
@@ -49,9 +50,10 @@ class RestoreCheck::Rank {
         files_(check.overlay_.files()),
         seams_(check.attempt_->seams(rank)),
         position_{.attempt = check.subject_.attempt, .rank = rank},
-        collectives_(seams_.transport, check.memo_, position_, observer_),
-        parts_{.files = *files_,
-               .transport = seams_.transport,
+        recording_(check.recorder_ == nullptr ? nullptr : std::make_unique<Recording>(*check.recorder_, *this)),
+        collectives_(recording_ ? recording_->transport : seams_.transport, check.memo_, position_, observer_),
+        parts_{.files = recording_ ? recording_->files : *files_,
+               .transport = recording_ ? recording_->transport : seams_.transport,
                .collectives = collectives_,
                .store = seams_.store,
                .compute = check.memo_,
@@ -66,8 +68,8 @@ class RestoreCheck::Rank {
                  .identity = check.subject_.identity,
                  .attempt = check.subject_.attempt},
         protocol_(check.subject_.protocol()),
-        state_(blank_view(check.subject_.job, check.subject_.model,
-                          dp_lanes_of(check.subject_.job, check.subject_.layout, rank))) {}
+        state_(blank_view(check.subject_.model,
+                          holdings_of(check.subject_.job, check.subject_.layout, check.subject_.model, rank))) {}
 
   void main() {
     std::vector<std::string> addresses;
@@ -101,9 +103,21 @@ class RestoreCheck::Rank {
   }
 
   RestoreCheck& check_;
+  // What stands between the rank and its seams if it is recorded.
+  struct Recording {
+    Recording(crash::Recorder& recorder, Rank& rank)
+        : recorded(recorder, rank.position_, rank.seams_.host.node()),
+          files(*rank.files_, recorded),
+          transport(rank.seams_.transport, recorded) {}
+    crash::RankRecorder recorded;
+    crash::RecordingFileSystem files;
+    crash::RecordingTransport transport;
+  };
+
   std::unique_ptr<FileSystem> files_;
   sim::Seams seams_;
   Position position_;
+  std::unique_ptr<Recording> recording_;
   SilentObserver observer_;
   TransportCollectives collectives_;
   Parts parts_;
@@ -115,8 +129,8 @@ class RestoreCheck::Rank {
   std::optional<CheckpointId> found_;
 };
 
-RestoreCheck::RestoreCheck(const CheckSubject& subject, const OverlayOptions& options)
-    : subject_(subject), overlay_(options), machine_(fibers_), memo_(direct_, memo_table_) {}
+RestoreCheck::RestoreCheck(const CheckSubject& subject, const OverlayOptions& options, crash::Recorder* recorder)
+    : subject_(subject), recorder_(recorder), overlay_(options), machine_(fibers_), memo_(direct_, memo_table_) {}
 
 RestoreCheck::~RestoreCheck() { machine_.kill_all(); }
 

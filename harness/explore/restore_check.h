@@ -15,6 +15,7 @@
 #include "engine/model/transformer.h"
 #include "engine/sim/machine.h"
 #include "engine/sim/memo.h"
+#include "faults/persistence/recorder.h"
 #include "harness/explore/overlay.h"
 #include "harness/golden/golden.h"
 #include "harness/world/world.h"
@@ -42,7 +43,9 @@ struct CheckAnswer {
 
 class RestoreCheck {
  public:
-  explicit RestoreCheck(const CheckSubject& subject, const OverlayOptions& options = {});
+  // `recorder`, if there is one, is told what the ranks do.
+  explicit RestoreCheck(const CheckSubject& subject, const OverlayOptions& options = {},
+                        crash::Recorder* recorder = nullptr);
   ~RestoreCheck();
   RestoreCheck(const RestoreCheck&) = delete;
   RestoreCheck& operator=(const RestoreCheck&) = delete;
@@ -61,6 +64,7 @@ class RestoreCheck {
   const Compared& compare_rank(std::size_t rank, std::int64_t step);
 
   CheckSubject subject_;
+  crash::Recorder* recorder_;
   Overlay overlay_;
   sim::FiberPool fibers_;
   sim::Machine machine_;

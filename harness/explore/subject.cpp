@@ -36,8 +36,8 @@ Result<std::unique_ptr<ExploreSubject>> ExploreSubject::make(const Plan& plan,
   return subject;
 }
 
-Subject ExploreSubject::to_run() const {
-  return {.plan = plan_,
+Subject ExploreSubject::to_run(const Plan& plan) const {
+  return {.plan = plan,
           .model = model_,
           .sampler = sampler_,
           .text = split_.training,

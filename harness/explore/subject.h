@@ -22,8 +22,8 @@ class ExploreSubject {
   const Plan& plan() const { return plan_; }
   const Golden& golden() const { return golden_; }
   const RunIdentity& identity() const { return identity_; }
-  // For a world. The subject must outlive it.
-  Subject to_run() const;
+  // For a world that runs `plan`: the subject's own, perhaps with other faults. Both must outlive it.
+  Subject to_run(const Plan& plan) const;
   // For recoveries in attempt `attempt`.
   CheckSubject to_check(int attempt) const;
 

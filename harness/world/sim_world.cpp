@@ -12,6 +12,7 @@
 #include "faults/faulty_store.h"
 #include "faults/faulty_transport.h"
 #include "faults/node_loss.h"
+#include "harness/world/sim_recording.h"
 
 namespace firedrill {
 namespace {
@@ -47,15 +48,19 @@ class LivingObserver final : public ForwardingObserver {
 // What one task of a rank works with: its place in its work, and the seams with the decorators around them.
 class SimWorld::TaskBox final : private Effects {
  public:
-  TaskBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts* shared)
+  // `recording`: of the rank; none: nothing is recorded.
+  TaskBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts* shared,
+          RankRecording* recording)
       : world_(world),
         attempt_(attempt),
         seams_(attempt.seams(rank)),
         position_{.attempt = order.attempt, .rank = rank, .step = 0, .phase = Phase::none},
         observer_(world.recorder_, seams_.host),
+        recording_(recording == nullptr ? nullptr
+                                        : std::make_unique<TaskRecording>(*recording, position_, seams_, observer_)),
         injector_(world.subject_.plan.faults, order.fired, position_, *this, shared),
-        files_(seams_.files, injector_),
-        transport_(seams_.transport, injector_),
+        files_(recording_ ? recording_->files() : seams_.files, injector_),
+        transport_(recording_ ? recording_->transport() : seams_.transport, injector_),
         store_(seams_.store, injector_),
         costed_(world.kernels_, attempt, rank),
         compute_(costed_, injector_),
@@ -67,8 +72,8 @@ class SimWorld::TaskBox final : private Effects {
                .store = store_,
                .compute = compute_,
                .clock = seams_.clock,
-               .host = seams_.host,
-               .observer = observer_,
+               .host = recording != nullptr ? recording->host() : seams_.host,
+               .observer = recording_ ? recording_->observer() : observer_,
                .position = position_} {}
 
   Parts& parts() { return parts_; }
@@ -91,11 +96,6 @@ class SimWorld::TaskBox final : private Effects {
     attempt_.kill_node(node);
     world_.node_lost(node, lose_unsynced_data, lose_unsynced_names, position_);
   }
-
-  SimWorld& world_;
-  sim::Attempt& attempt_;
-  sim::Seams seams_;
-  Position position_;
   sim::Disk& disk() { return world_.resources_.machine.disk(); }
   FileSystem& storage() override {
     if (!storage_) {
@@ -112,14 +112,19 @@ class SimWorld::TaskBox final : private Effects {
   void skew_clock(Duration by) override { world_.resources_.machine.skew_clock(seams_.host.node(), by); }
   Time now() override { return seams_.clock.now(); }
   Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
+
+  SimWorld& world_;
+  sim::Attempt& attempt_;
+  sim::Seams seams_;
+  Position position_;
   LivingObserver observer_;
+  std::unique_ptr<TaskRecording> recording_;
+  std::unique_ptr<FileSystem> storage_;  // below all gates and decorators, where a fault asked for it
   Injector injector_;
   FaultyFileSystem files_;
   FaultyTransport transport_;
   FaultyStore store_;
   sim::CostedCompute costed_;
-  std::unique_ptr<TaskRecording> recording_;
-  std::unique_ptr<FileSystem> storage_;  // below all gates and decorators, where a fault asked for it
   FaultyCompute compute_;
   TransportCollectives plain_collectives_;
   FaultyCollectives collectives_;
@@ -128,8 +133,9 @@ class SimWorld::TaskBox final : private Effects {
 
 // The second task of a rank, where the job has one.
 struct SimWorld::PublisherBox {
-  PublisherBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts& shared)
-      : task(world, attempt, rank, order, &shared), publisher(world.subject_.publisher()) {}
+  PublisherBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts& shared,
+               RankRecording* recording)
+      : task(world, attempt, rank, order, &shared, recording), publisher(world.subject_.publisher()) {}
 
   TaskBox task;
   std::unique_ptr<AsyncPublisher> publisher;
@@ -142,7 +148,12 @@ class SimWorld::RankBox final {
       : world_(world),
         attempt_(attempt),
         fired_(world.subject_.plan.faults.size(), order.fired),
-        task_(world, attempt, rank, order, &fired_),
+        recording_(world.options_.recorder == nullptr
+                       ? nullptr
+                       : std::make_unique<RankRecording>(*world.options_.recorder, attempt.seams(rank),
+                                                         Position{.attempt = order.attempt, .rank = rank},
+                                                         world.resources_.machine.scheduler())),
+        task_(world, attempt, rank, order, &fired_, recording_.get()),
         protocol_(world.subject_.protocol()),
         context_{.job = world.subject_.plan.job,
                  .layout = world.subject_.plan.layout,
@@ -154,7 +165,7 @@ class SimWorld::RankBox final {
                  .attempt = order.attempt,
                  .floor = order.floor} {
     if (context_.job.checkpoint.mode != PublishMode::async) return;
-    aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_);
+    aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_, recording_.get());
     context_.second.emplace(SecondTask{.publisher = *aside_->publisher, .parts = aside_->task.parts()});
   }
 
@@ -197,6 +208,7 @@ class SimWorld::RankBox final {
   SimWorld& world_;
   sim::Attempt& attempt_;
   FireCounts fired_;
+  std::unique_ptr<RankRecording> recording_;
   TaskBox task_;
   std::unique_ptr<PublisherBox> aside_;
   std::unique_ptr<Protocol> protocol_;
@@ -234,6 +246,7 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
     options.node_of_rank.push_back(node_of(job, rank));
   sim::Attempt& attempt = resources_.machine.start_attempt(options);
   ranks_.clear();
+  if (options_.recorder != nullptr) options_.recorder->attempt_started(order.attempt);
   for (int rank = 0; rank < attempt.world_size(); ++rank)
     ranks_.push_back(std::make_unique<RankBox>(*this, attempt, rank, order));
   attempt.on_rank_end = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->announce_end(); };
@@ -326,7 +339,14 @@ void SimWorld::probe() {
 }
 
 void SimWorld::node_lost(int node, bool data, bool names, const Position& position) {
-  resources_.machine.disk().lose_unsynced(node, lose_unsynced({.data = data, .names = names}));
+  const UnsyncedChooser chooser = lose_unsynced({.data = data, .names = names});
+  std::vector<UnsyncedItem> lost;
+  resources_.machine.disk().lose_unsynced(node, [&](const UnsyncedItem& item) {
+    const bool chosen = chooser(item);
+    if (chosen) lost.push_back(item);
+    return chosen;
+  });
+  if (options_.recorder != nullptr) options_.recorder->node_died(node, lost);
   Event event{.kind = EventKind::node_lost,
               .phase = position.phase,
               .attempt = position.attempt,

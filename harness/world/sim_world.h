@@ -12,6 +12,7 @@
 #include "engine/sim/digest_check.h"
 #include "engine/sim/machine.h"
 #include "engine/sim/memo.h"
+#include "faults/persistence/recorder.h"
 #include "harness/history/recorder.h"
 #include "harness/world/probe.h"
 #include "harness/world/world.h"
@@ -29,6 +30,9 @@ struct SimOptions {
   bool memo = true;
   bool probes = true;         // off while a golden is recorded
   bool digest_check = false;  // every kernel's inputs are hashed again
+  // Records what the ranks do to the disk, below the faults; none: nothing is put in between. It must have begun with
+  // an empty disk, and outlive the world.
+  crash::Recorder* recorder = nullptr;
 };
 
 class SimWorld final : public World {

@@ -1,0 +1,213 @@
+// firedrill crashcheck SCENARIO: records the scenario's run and recovers from every content of the disk that a power
+// loss may legally leave of it.
+#include "harness/explore/crashcheck.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+
+#include "engine/base/text.h"
+#include "faults/persistence/trace_file.h"
+#include "harness/cli/golden_place.h"
+#include "harness/cli/inputs.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/verb.h"
+
+namespace firedrill {
+namespace {
+
+using crash::ProfileKind;
+
+struct CrashCheckArguments {
+  std::string scenario;
+  std::string profile;  // "": the scenario's; with a mutant all
+  std::string engine;
+  std::string trace;
+  double seconds = 600;
+  bool hash_again = false;
+};
+
+std::vector<ProfileKind> profiles_of(const CrashCheckArguments& arguments, const CommonOptions& common,
+                                     const CrashSpec& spec) {
+  if (arguments.profile == "all" || (arguments.profile.empty() && !common.mutant.empty())) {
+    return {ProfileKind::posix, ProfileKind::ext4, ProfileKind::nfs};
+  }
+  const std::string_view name = arguments.profile.empty() ? to_string(spec.profile) : arguments.profile;
+  return {*crash::profile_kind_from(name)};
+}
+
+// A trace that is kept in a file: read if it is there. Absent: it has to be recorded.
+Result<std::optional<crash::Trace>> kept_trace(const std::string& file) {
+  if (file.empty() || !std::filesystem::exists(file)) return std::optional<crash::Trace>();
+  std::ifstream in(file);
+  FD_TRY(crash::Trace trace, crash::read_trace(in));
+  return std::optional(std::move(trace));
+}
+
+Status keep_trace(const std::string& file, const std::vector<CrashCase>& cases) {
+  if (file.empty() || std::filesystem::exists(file) || cases.empty()) return {};
+  std::ofstream out(file);
+  crash::write_trace(out, cases.front().trace);
+  if (!out.flush()) return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file)};
+  return {};
+}
+
+struct Done {
+  ProfileKind profile = ProfileKind::posix;
+  CrashCheckResult result;
+};
+
+nlohmann::ordered_json to_json(const Done& done) {
+  const CrashCheckResult& result = done.result;
+  nlohmann::ordered_json json = {{"profile", to_string(done.profile)},
+                                 {"engine", to_string(result.engine)},
+                                 {"traces", result.cases},
+                                 {"operations", result.operations}};
+  // Numbers that a double cannot hold exactly are texts.
+  const auto number = [](const crash::Count& count) -> nlohmann::ordered_json {
+    constexpr double exact_max = 9e15;
+    if (count.to_double() > exact_max) return count.to_string();
+    return static_cast<std::uint64_t>(count.to_double());
+  };
+  json["legal_states"] = number(result.legal);
+  json["covered_states"] = number(result.covered);
+  json["checked_states"] = result.checked;
+  json["nothing_listed"] = result.fresh;
+  json["runs"] = result.runs;
+  const double states = static_cast<double>(result.checked);
+  json["states_per_second"] = result.seconds > 0 ? static_cast<std::uint64_t>(states / result.seconds) : 0;
+  json["torn"] = result.torn;
+  json["complete"] = result.complete;
+  json["violations"] = result.violations;
+  json["seconds"] = result.seconds;
+  if (result.violations > 0) json["first_violation_seconds"] = result.first_violation;
+  return json;
+}
+
+void add_lines(Report& report, const Done& done) {
+  const CrashCheckResult& result = done.result;
+  const std::string_view verdict = result.violations > 0 ? "FAIL  " : "passed";
+  report.lines.push_back(fmt::format(
+      "{}  {:<5}  {}: {} legal states, {} covered by {} runs of the {} engine in {:.1f} s; {} found, restored on all "
+      "ranks and compared, {} with nothing to find",
+      verdict, to_string(done.profile), result.complete ? "complete" : "NOT COMPLETE", result.legal.to_short_string(),
+      result.covered.to_short_string(), result.runs, to_string(result.engine), result.seconds, result.checked,
+      result.fresh));
+  for (const std::string& note : result.notes) report.lines.push_back("        " + note);
+  if (!result.story) return;
+  report.lines.push_back(fmt::format("        first violation after {:.2f} s, profile {}", result.first_violation,
+                                     to_string(done.profile)));
+  for (const std::string& line : result.story->lines()) report.lines.push_back("        " + line);
+}
+
+std::string reproduce_of(const CrashCheckArguments& arguments, const CommonOptions& common, const Plan& plan,
+                         ProfileKind profile) {
+  std::string line =
+      fmt::format("firedrill crashcheck {} --profile {} --seed {}", arguments.scenario, to_string(profile), plan.seed);
+  if (!arguments.engine.empty()) line += fmt::format(" --engine {}", arguments.engine);
+  if (!common.mutant.empty()) line += fmt::format(" --mutant {}", common.mutant);
+  for (const std::string& setting : common.set) line += fmt::format(" --set '{}'", setting);
+  return line;
+}
+
+// Fields of the whole: of the one profile, or of all together.
+void add_totals(Report& report, const std::vector<Done>& all) {
+  if (all.empty()) return;
+  Done total = all.front();
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const CrashCheckResult& more = all[i].result;
+    total.result.legal += more.legal;
+    total.result.covered += more.covered;
+    total.result.checked += more.checked;
+    total.result.fresh += more.fresh;
+    total.result.runs += more.runs;
+    total.result.seconds += more.seconds;
+    total.result.violations += more.violations;
+    total.result.complete = total.result.complete && more.complete;
+  }
+  report.more = to_json(total);
+  if (all.size() > 1) report.more["profile"] = "all";
+  report.more["profiles"] = nlohmann::ordered_json::array();
+  for (const Done& done : all) report.more["profiles"].push_back(to_json(done));
+}
+
+Status check_all(const CrashCheckArguments& arguments, const CommonOptions& common, const Scenario& scenario,
+                 const Plan& plan, Progress& progress, std::vector<Done>& all) {
+  const auto began = std::chrono::steady_clock::now();
+  const CrashSpec spec = scenario.crash.value_or(CrashSpec{});
+  const auto tell = [&progress](std::string_view what) { progress.doing(std::string(what)); };
+  FD_TRY(const auto subject, ExploreSubject::make(plan, golden_directory_of(arguments.scenario)));
+  FD_TRY(const auto kept, kept_trace(arguments.trace));
+  FD_TRY(const std::vector<CrashCase> cases, cases_of(*subject, spec, kept, tell));
+  FD_TRY_VOID(keep_trace(arguments.trace, cases));
+  CrashCheckOptions options{.jobs = common.jobs,
+                            .keep_digests = !arguments.hash_again,
+                            .stop_at_first = !common.mutant.empty(),
+                            .seconds_max = arguments.seconds,
+                            .seed = plan.seed,
+                            .progress = tell};
+  if (!arguments.engine.empty()) {
+    options.engine = arguments.engine == "lazy" ? EngineKind::lazy : EngineKind::explicit_states;
+  }
+  const double recording = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  for (const ProfileKind profile : profiles_of(arguments, common, spec)) {
+    options.profile = profile;
+    FD_TRY(CrashCheckResult result, crashcheck(*subject, spec, cases, options));
+    result.first_violation += recording;
+    all.push_back({.profile = profile, .result = std::move(result)});
+    progress.done(fmt::format("explored {}", to_string(profile)));
+    if (options.stop_at_first && all.back().result.violations > 0) break;
+  }
+  return {};
+}
+
+VerbResult work(const CrashCheckArguments& arguments, const CommonOptions& common, Streams streams) {
+  VerbResult result;
+  const auto scenarios = load_scenarios({arguments.scenario}, common, WorldKind::sim, result.mistakes);
+  if (!result.mistakes.empty()) return result;
+  const Scenario& scenario = scenarios.front();
+  const Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+  Report& report = result.report;
+  report.seed = plan.seed;
+  Progress progress(streams, 3, common.quiet);
+  std::vector<Done> all;
+  const Status checked = check_all(arguments, common, scenario, plan, progress, all);
+  add_totals(report, all);
+  std::vector<int> codes;
+  for (const Done& done : all) {
+    add_lines(report, done);
+    codes.push_back(done.result.violations > 0 ? 2 : 0);
+  }
+  if (!checked) {
+    report.lines.push_back(fmt::format("error     {}", describe(checked.error())));
+    codes.push_back(checked.failed_with(Code::not_found) || checked.failed_with(Code::invalid_input) ? 1 : 4);
+  }
+  report.exit_code = combined_exit_code(codes);
+  report.verdict = verdict_of_exit_code(report.exit_code);
+  for (const Done& done : all) {
+    if (done.result.violations == 0) continue;
+    report.lines.push_back("reproduce: " + reproduce_of(arguments, common, plan, done.profile));
+    break;
+  }
+  return result;
+}
+
+}  // namespace
+
+Work add_crashcheck(CLI::App& app) {
+  auto arguments = std::make_shared<CrashCheckArguments>();
+  app.add_option("scenario", arguments->scenario, "What to record; its crash section says from where on")->required();
+  app.add_option("--profile", arguments->profile, "What the storage promises (default: the scenario's; a mutant: all)")
+      ->check(CLI::IsMember({"posix", "ext4", "nfs", "all"}));
+  app.add_option("--engine", arguments->engine, "Default: explicit where its count says it can finish, else lazy")
+      ->check(CLI::IsMember({"explicit", "lazy"}));
+  app.add_option("--trace", arguments->trace, "Explores the trace in this file; records it there if there is none");
+  app.add_option("--time", arguments->seconds, "Seconds for each profile, after which the rest is sampled")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--hash-again", arguments->hash_again, "Every byte that is read is hashed again, in each state");
+  return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
+}
+
+}  // namespace firedrill

@@ -1,0 +1,28 @@
+// Recording: one run of a plan in the sim world, as a trace.
+#pragma once
+
+#include <vector>
+
+#include "faults/persistence/trace.h"
+#include "harness/explore/subject.h"
+
+namespace firedrill {
+
+struct RecordedRun {
+  crash::Trace trace;
+  int attempts = 0;
+  bool finished = false;
+  std::string why;  // it did not finish
+};
+
+// Runs `plan` (the subject's own, perhaps with other faults) from an empty disk. Errors: of the world.
+Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan);
+
+// Operations that have happened before the power may fail: those of earlier attempts, and in this attempt those of
+// earlier steps.
+std::vector<crash::OperationId> operations_before(const crash::Trace& trace, int attempt, std::int64_t step);
+
+// One kill behind each operation of the disk that attempt `attempt` does from `step` on, in the recorded order.
+std::vector<FaultSpec> kills_behind_each(const crash::Trace& trace, int attempt, std::int64_t step);
+
+}  // namespace firedrill
