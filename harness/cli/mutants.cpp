@@ -13,7 +13,7 @@
 #include "harness/cli/verb.h"
 #include "harness/mutants/mutants.h"
 #include "harness/run/hunt.h"
-#include "harness/run/random_kills.h"
+#include "harness/run/random_faults.h"
 
 namespace firedrill {
 namespace {

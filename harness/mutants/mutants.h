@@ -41,9 +41,25 @@ std::unique_ptr<AsyncPublisher> make_async_live_state_publisher();
 std::unique_ptr<Protocol> make_async_retired_at_dispatch();
 std::unique_ptr<AsyncPublisher> make_async_retired_at_dispatch_publisher();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
+std::unique_ptr<Protocol> make_protocol_delete_then_save();
+std::unique_ptr<Protocol> make_protocol_early_marker();
+std::unique_ptr<Protocol> make_protocol_everybody_prunes();
 std::unique_ptr<Protocol> make_protocol_largest_directory();
+std::unique_ptr<Protocol> make_protocol_latest_file();
+std::unique_ptr<Protocol> make_protocol_manifest_is_enough();
+std::unique_ptr<Protocol> make_protocol_metadata_last();
+std::unique_ptr<Protocol> make_protocol_never_gives_up();
+std::unique_ptr<Protocol> make_protocol_newest_by_time();
 std::unique_ptr<Protocol> make_protocol_overwrite_in_place();
+std::unique_ptr<Protocol> make_protocol_purge_before_commit();
+std::unique_ptr<Protocol> make_protocol_rename_unsynced();
+std::unique_ptr<Protocol> make_protocol_swallowed_write_error();
+std::unique_ptr<Protocol> make_protocol_sync_again();
+std::unique_ptr<Protocol> make_protocol_tracker_file();
+std::unique_ptr<Protocol> make_protocol_trusts_the_cache();
+std::unique_ptr<Protocol> make_protocol_unreadable_is_absent();
 std::unique_ptr<Protocol> make_protocol_unsynced_files();
+std::unique_ptr<Protocol> make_protocol_unsynced_parent();
 std::unique_ptr<Protocol> make_random_state_of_rank_zero();
 
 }  // namespace firedrill

@@ -1,5 +1,11 @@
-// One directory for all checkpoints: each save writes over the shards of the last good one.
+// One directory for all checkpoints, "the last one": each save writes over the files of the last good one.
+//
+// Shows under every profile, and to a process that is killed in the middle: the old checkpoint is gone before the new
+// one is there.
 #include "harness/mutants/mutants.h"
+
+#include "engine/ckpt/files.h"
+#include "engine/ckpt/id.h"
 
 namespace firedrill {
 namespace {
@@ -15,9 +21,18 @@ class OverwriteInPlace final : public Protocol {
   }
 
   Status write_shard(const CheckpointContext& ctx, const std::string& path, const Value& bytes) override {
-    Status removed = ctx.parts.files.remove(path);
-    if (!removed && !removed.failed_with(Code::not_found)) return removed;
+    FD_TRY_VOID(removed_or_absent(ctx.parts.files.remove(path)));
     return write_synced(ctx.parts.files, path, bytes);
+  }
+
+  // The metadata of those before goes; the files are those of the new one.
+  Status retire(const CheckpointContext& ctx, const std::vector<CheckpointId>& ids) override {
+    for (const CheckpointId& id : ids) {
+      for (const std::string_view directory : {directory::manifests, directory::validated}) {
+        FD_TRY_VOID(removed_or_absent(ctx.parts.files.remove(path_in(directory, id))));
+      }
+    }
+    return ctx.parts.files.sync_directory(directory::manifests);
   }
 };
 

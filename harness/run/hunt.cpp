@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "harness/mutants/mutants.h"
-#include "harness/run/random_kills.h"
+#include "harness/run/random_faults.h"
 
 namespace firedrill {
 
@@ -49,9 +49,10 @@ Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, s
   Hunt hunt;
   for (std::int64_t seeds = 0; !hunt.caught && seeds < trials_max; ++seeds) {
     for (std::size_t i = 0; !hunt.caught && i < preparations.size(); ++i) {
-      Plan plan = random_kills(base, seed + static_cast<std::uint64_t>(seeds));
+      Plan prepared = base;
+      if (preparations[i]) preparations[i](prepared.job);
+      Plan plan = random_faults(std::move(prepared), seed + static_cast<std::uint64_t>(seeds));
       plan.mutant = mutant;
-      if (preparations[i]) preparations[i](plan.job);
       FD_TRY_VOID(try_plan(session, std::move(plan), broken, hunt));
     }
   }
