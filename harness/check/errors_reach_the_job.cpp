@@ -102,7 +102,7 @@ std::optional<std::int64_t> try_at(const Case& run, std::size_t position) {
 }
 
 std::string success_of(const Case& run, const SpoiledTry& spoiled) {
-  for (const EventKind kind : {EventKind::committed, EventKind::acknowledged}) {
+  for (const EventKind kind : {EventKind::committed, EventKind::validated, EventKind::acknowledged}) {
     if (kind == EventKind::committed && !spoiled.committed_too) continue;
     if (kind == EventKind::validated && !spoiled.validated_too) continue;
     for (const std::uint32_t position : run.history().of(kind)) {
@@ -151,12 +151,65 @@ std::string check_failed_saves(const Case& run, std::int64_t& checked) {
   return {};
 }
 
+// The event that tells how a dispatched publish ended on its rank; nullptr: none before `end`.
+const Event* outcome_of(const Case& run, std::size_t dispatched, std::size_t end) {
+  const Event& save = run.event(dispatched);
+  for (const EventKind kind : {EventKind::acknowledged, EventKind::save_failed}) {
+    const auto all = run.history().of(kind);
+    for (auto at = std::upper_bound(all.begin(), all.end(), dispatched); at != all.end() && *at < end; ++at) {
+      const Event& event = run.event(*at);
+      const bool whole = kind == EventKind::acknowledged || event.b == 1;
+      if (whole && event.attempt == save.attempt && event.rank == save.rank && event.step == save.step) return &event;
+    }
+  }
+  return nullptr;
+}
+
+// Where the rank that dispatched comes to the point at which it must know how that ended: its next dispatch, or its end
+// if it finished.
+struct Reckoning {
+  std::size_t position = 0;
+  bool finished = false;
+};
+std::optional<Reckoning> reckoning_of(const Case& run, std::size_t dispatched) {
+  const Event& save = run.event(dispatched);
+  const auto next_of_rank = [&](EventKind kind) -> std::optional<std::size_t> {
+    const auto all = run.history().of(kind);
+    for (auto at = std::upper_bound(all.begin(), all.end(), dispatched); at != all.end(); ++at) {
+      if (run.event(*at).attempt == save.attempt && run.event(*at).rank == save.rank) return *at;
+    }
+    return std::nullopt;
+  };
+  if (const auto next = next_of_rank(EventKind::save_dispatched)) return Reckoning{.position = *next};
+  const auto end = next_of_rank(EventKind::rank_ended);
+  if (end && run.event(*end).a == 0) return Reckoning{.position = *end, .finished = true};
+  return std::nullopt;
+}
+
+std::string check_dispatched(const Case& run, std::int64_t& checked) {
+  for (const std::uint32_t position : run.history().of(EventKind::save_dispatched)) {
+    const auto reckoning = reckoning_of(run, position);
+    if (!reckoning) continue;
+    ++checked;
+    const std::string_view then = reckoning->finished ? "finishes" : "dispatches another";
+    const Event* outcome = outcome_of(run, position, reckoning->position);
+    if (!outcome) {
+      return fmt::format("{}: dispatches a save and {} before it is known how that ended",
+                         place_of(run.event(position)), then);
+    }
+    if (!reckoning->finished || outcome->kind == EventKind::acknowledged) continue;
+    return fmt::format("{}: finishes although its last save failed", place_of(run.event(position)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Verdict judge_errors_reach_the_job(const Case& run) {
   std::int64_t checked = 0;
   std::string wrong = check_faults(run, checked);
   if (wrong.empty()) wrong = check_failed_saves(run, checked);
+  if (wrong.empty()) wrong = check_dispatched(run, checked);
   if (!wrong.empty()) return Verdict::fail(checked, std::move(wrong));
   return Verdict::pass(checked);
 }

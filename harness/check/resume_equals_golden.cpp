@@ -1,8 +1,8 @@
 // resume_equals_golden: the run computes what the undisturbed run computes.
 //
-// Verified: the state after every completed step of every attempt, every restored state and every acknowledged state
-// equals the golden's of the same step, tensor by tensor; at the last step that all ranks of an attempt completed, the
-// ranks together hold every tensor of the golden.
+// Verified: the state after every completed step of every attempt, every restored state, every state dispatched to be
+// published and every acknowledged state equals the golden's of the same step, tensor by tensor; at the last step that
+// all ranks of an attempt completed, the ranks together hold every tensor of the golden.
 // Not verified: that the run reached its last step (liveness; the runner judges it); states between two steps, because
 // only completed steps are ever saved or acknowledged.
 #include <fmt/format.h>
@@ -17,7 +17,8 @@
 namespace firedrill {
 namespace {
 
-constexpr std::array<EventKind, 3> judged_kinds = {EventKind::step_done, EventKind::restored, EventKind::acknowledged};
+constexpr std::array<EventKind, 4> judged_kinds = {EventKind::step_done, EventKind::restored,
+                                                   EventKind::save_dispatched, EventKind::acknowledged};
 constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
 
 struct Scan {
