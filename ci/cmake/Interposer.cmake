@@ -62,6 +62,11 @@ set_target_properties(standin_cudart PROPERTIES OUTPUT_NAME cudart SOVERSION 13)
 target_link_libraries(standin_client PRIVATE standin_nccl standin_cudart)
 target_link_libraries(standin_client_static PRIVATE standin_nccl)
 target_link_libraries(standin_plugin PRIVATE standin_nccl standin_cudart)
+find_file(FIREDRILL_REAL_NCCL libnccl.so.2 HINTS ENV CUDA_HOME PATHS /usr/local/cuda /usr/lib/x86_64-linux-gnu
+          PATH_SUFFIXES lib lib64)
+if(NOT FIREDRILL_REAL_NCCL)
+  set(FIREDRILL_REAL_NCCL "")
+endif()
 if(TARGET faults_interposer_test)
   add_dependencies(faults_interposer_test firedrill_nccl firedrill-nccl-rings ${standins})
   target_compile_definitions(faults_interposer_test PRIVATE
@@ -70,6 +75,7 @@ if(TARGET faults_interposer_test)
                              FIREDRILL_CLIENT_STATIC="$<TARGET_FILE:standin_client_static>"
                              FIREDRILL_PLUGIN="$<TARGET_FILE:standin_plugin>"
                              FIREDRILL_LOADER="$<TARGET_FILE:standin_loader>"
+                             FIREDRILL_REAL_NCCL="${FIREDRILL_REAL_NCCL}"
                              FIREDRILL_RINGS="$<TARGET_FILE:firedrill-nccl-rings>")
 endif()
 if(TARGET interposer_bench)  # the interposer before the stand-in, as a preloaded one would be
