@@ -29,9 +29,10 @@ void must_pass(const Result<Trial>& trial, const Plan& plan) {
 }
 
 // One kill in the backward pass of a step in the middle, another scheduler seed in every trial.
-void one_kill(benchmark::State& state, const std::string& job) {
+void one_kill(benchmark::State& state, const std::string& job, PublishMode mode = PublishMode::sync) {
   Session session({});
   Plan plan = plan_of(job);
+  plan.job.checkpoint.mode = mode;
   FaultSpec kill;
   kill.at = {.attempt = 1, .rank = 2, .step = plan.job.steps / 2 + 1, .phase = Phase::backward};
   plan.faults = {kill};
@@ -62,6 +63,7 @@ void drawn_kills(benchmark::State& state, const std::string& job) {
 }
 
 BENCHMARK_CAPTURE(one_kill, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);
+BENCHMARK_CAPTURE(one_kill, nano_async, "nano", PublishMode::async)->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(one_kill, tiny, "tiny")->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(drawn_kills, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);
 
