@@ -48,16 +48,14 @@ std::vector<CheckpointId> ids_under(const RecordView& records, std::string_view 
   return ids_among(names);
 }
 
-// A catalog without a CURRENT is one that was never made; with shards beside it, somebody has lost it.
-Result<bool> was_made(FileSystem& files) {
-  auto current = files.stat(path_in(catalog_directory, "CURRENT"));
-  if (current) return true;
-  if (!current.failed_with(Code::not_found)) return current.error();
+// A catalog that was never finished holds no record; with shards beside it, somebody has lost it.
+Status check_not_lost(FileSystem& files) {
   FD_TRY(const auto shards, names_in(files, directory::shards));
-  if (shards.empty()) return false;
+  if (shards.empty()) return {};
+  const auto current = files.stat(path_in(catalog_directory, "CURRENT"));
   return Error{.code = Code::corrupted,
-               .message = fmt::format("{}/ holds {} directories, and {}/CURRENT is missing", directory::shards,
-                                      shards.size(), catalog_directory),
+               .message = fmt::format("{}/ holds {} directories, and {}", directory::shards, shards.size(),
+                                      current ? "the catalog no record" : "catalog/CURRENT is missing"),
                .hint = "restore the catalog from a copy, or rebuild it: firedrill audit DIR --rebuild-catalog"};
 }
 
@@ -71,11 +69,12 @@ Result<std::optional<RecordView>> look(FileSystem& files, Compute& compute, cons
     if (records) {
       RecordView view(*std::move(records));
       FD_TRY_VOID(check_schema(view));
+      if (view.size() == 0) FD_TRY_VOID(check_not_lost(files));
       return std::optional(std::move(view));
     }
     if (!records.failed_with(Code::not_found)) return records.error();
   }
-  FD_TRY_VOID(was_made(files));
+  FD_TRY_VOID(check_not_lost(files));
   return std::optional<RecordView>();
 }
 
@@ -127,11 +126,14 @@ class RocksdbCatalog final : public Catalog {
       return other_catalog(CatalogKind::rocksdb);
     }
     FD_TRY_VOID(make_directories(files, there, {catalog_directory, directory::shards}));
-    FD_TRY_VOID(was_made(files));
-    FD_TRY(RecordStore * store, writer(files));
+    const auto current = files.stat(path_in(catalog_directory, "CURRENT"));
+    if (!current && !current.failed_with(Code::not_found)) return current.error();
+    if (!current) FD_TRY_VOID(check_not_lost(files));
+    FD_TRY(auto* store, writer(files));
     FD_TRY(Value found, store->records());
     const RecordView records(std::move(found));
     FD_TRY_VOID(check_schema(records));
+    if (records.size() == 0) FD_TRY_VOID(check_not_lost(files));
     if (records.find(path_in(directory::attempts, std::to_string(attempt)))) return claimed_before(attempt);
     std::vector<RecordChange> changes = {put(directory::attempts, std::to_string(attempt))};
     if (records.size() == 0) {
@@ -149,7 +151,7 @@ class RocksdbCatalog final : public Catalog {
   // The copies beside the shards are for a day on which the catalog is lost; nobody else reads them.
   Status mark_validated(FileSystem& files, const CheckpointId& id) override {
     FD_TRY_VOID(write(files, {put(directory::validated, id)}));
-    FD_TRY(RecordStore * store, writer(files));
+    FD_TRY(auto* store, writer(files));
     FD_TRY(Value found, store->records());
     const auto manifest = RecordView(std::move(found)).find(path_in(directory::manifests, id));
     if (!manifest) {
@@ -193,7 +195,7 @@ class RocksdbCatalog final : public Catalog {
   }
 
   Status sweep(FileSystem& files, int, const Goes& goes) override {
-    FD_TRY(RecordStore * store, writer(files));
+    FD_TRY(auto* store, writer(files));
     FD_TRY(Value found, store->records());
     const RecordView records(std::move(found));
     std::vector<RecordChange> changes;
@@ -218,7 +220,7 @@ class RocksdbCatalog final : public Catalog {
 
   Status write(FileSystem& files, const std::vector<RecordChange>& changes) {
     if (changes.empty()) return {};
-    FD_TRY(RecordStore * store, writer(files));
+    FD_TRY(auto* store, writer(files));
     return store->write(changes);
   }
 

@@ -34,10 +34,11 @@ std::optional<std::string> description_named(std::string_view current) {
 }
 
 // Each opening of a store makes a log and then the description with the next number, and only then is CURRENT renamed:
-// so the newest log is known by name. (Until a table file was made: that takes numbers of its own.)
+// so the newest log is known by name. The first description, of the empty store, has none. (And once a table file was
+// made, that took numbers of its own.)
 std::string log_beside(std::string_view description) {
   const std::uint64_t number = *parse_whole(description.substr(description.find('-') + 1));
-  return fmt::format("{:06}.log", number - 1);
+  return number <= 1 ? "" : fmt::format("{:06}.log", number - 1);
 }
 
 Result<Value> read_all(FileSystem& files, const std::string& path, const LoadOptions& options) {
@@ -109,8 +110,9 @@ Result<Checked> check_files(StoreFiles& files) {
   std::optional<std::uint64_t> expected;
   if (checked.tables == 0) {
     expected = 1;
-    if (!files.entries.contains(log_beside(*description))) {
-      return damaged(fmt::format("{} is missing", files.path(log_beside(*description))));
+    const std::string beside = log_beside(*description);
+    if (!beside.empty() && !files.entries.contains(beside)) {
+      return damaged(fmt::format("{} is missing", files.path(beside)));
     }
   }
   for (auto& [name, entry] : files.entries) {

@@ -7,12 +7,14 @@
 
 #include "engine/base/text.h"
 #include "harness/audit/contents.h"
+#include "harness/audit/records.h"
 
 namespace firedrill {
 namespace {
 
 using auditing::Accepted;
 using auditing::Manifest;
+using auditing::Records;
 using auditing::Shard;
 using auditing::ShardFile;
 
@@ -22,7 +24,8 @@ constexpr std::int64_t accepted_size_max = std::int64_t{1} << 24;
 // One look at a root: what is listed, before anything is decoded.
 class Listing {
  public:
-  Listing(FileSystem& files, AuditReport& report) : files_(files), report_(report) {}
+  Listing(FileSystem& files, const Records& records, AuditReport& report)
+      : files_(files), records_(records), report_(report) {}
 
   void read() {
     for (const CheckpointId& id : ids("manifests", true)) at(id).committed = true;
@@ -47,7 +50,7 @@ class Listing {
   }
 
   std::vector<std::string> names(const std::string& directory) {
-    auto listed = files_.list(directory);
+    auto listed = directory == "shards" ? files_.list(directory) : records_.names(directory);
     if (listed) return *std::move(listed);
     if (!listed.failed_with(Code::not_found)) {
       report_.problems.push_back(fmt::format("{} cannot be listed: {}", directory, listed.error().message));
@@ -80,7 +83,7 @@ class Listing {
         report_.problems.push_back(path + " does not belong there");
         continue;
       }
-      const auto text = auditing::read_file(files_, path, accepted_size_max);
+      const auto text = records_.text(path, accepted_size_max);
       auto accepted = text ? auditing::decode_accepted(text->text()) : Result<Accepted>(text.error());
       if (accepted && fmt::format("{}{}", accepted->attempt, ending) != name) {
         accepted = Error{.code = Code::corrupted, .message = fmt::format("is of attempt {}", accepted->attempt)};
@@ -103,6 +106,7 @@ class Listing {
   }
 
   FileSystem& files_;
+  const Records& records_;
   AuditReport& report_;
   std::vector<Accepted> accepted_;
 };
@@ -142,8 +146,8 @@ bool AuditReport::damaged() const {
          });
 }
 
-std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, const CheckpointId& id) {
-  const auto text = auditing::read_file(files, "manifests/" + to_string(id), auditing::manifest_size_max);
+std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, const CheckpointId& id,
+                                                          const Result<Value>& text) {
   if (!text) return auditing::no_contents("its manifest cannot be read: " + text.error().message);
   const Digest manifest_digest = text->digest();
   auto& manifest = manifests_[manifest_digest];
@@ -176,17 +180,33 @@ std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, con
 }
 
 AuditReport Auditor::audit(FileSystem& files) {
-  if (contents_.size() > decoded_max || manifests_.size() > decoded_max) {
+  if (contents_.size() > decoded_max || manifests_.size() > decoded_max || catalogs_.size() > decoded_max) {
     contents_.clear();
     manifests_.clear();
+    catalogs_.clear();
   }
   AuditReport report;
-  Listing(files, report).read();
+  auto records = Records::of(files, catalogs_);
+  if (!records) {
+    report.problems.push_back("the catalog cannot be read: " + records.error().message);
+    report.record_damaged = true;
+    records = Records::none(files);
+  }
+  Listing(files, *records, report).read();
   for (AuditedCheckpoint& checkpoint : report.checkpoints) {
     checkpoint.contents =
-        checkpoint.committed ? decode(files, checkpoint.id) : auditing::no_contents("it has no manifest");
+        checkpoint.committed
+            ? decode(files, checkpoint.id,
+                     records->text("manifests/" + to_string(checkpoint.id), auditing::manifest_size_max))
+            : auditing::no_contents("it has no manifest");
   }
   return report;
+}
+
+std::shared_ptr<const CheckpointContents> Auditor::decode_copy(FileSystem& files, const CheckpointId& id) {
+  return decode(
+      files, id,
+      auditing::read_file(files, fmt::format("shards/{}/manifest", to_string(id)), auditing::manifest_size_max));
 }
 
 AuditReport audit_directory(FileSystem& files) { return Auditor().audit(files); }

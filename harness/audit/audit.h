@@ -6,6 +6,8 @@
 // Nothing on the disk is trusted: lengths are held against file sizes before anything is allocated, and memory stays
 // within the largest file read at once (whole_file_max) however large a checkpoint is.
 //
+// A root with the RocksDB catalog is read through engine/rocks, which is a library here as it is there.
+//
 // Threads: one per Auditor. Errors: none; what cannot be read is part of the report. It reads only.
 #pragma once
 
@@ -111,14 +113,19 @@ struct AuditReport {
 class Auditor {
  public:
   AuditReport audit(FileSystem& files);
+  // What the copy of a manifest beside its shards says, held against the shards.
+  std::shared_ptr<const CheckpointContents> decode_copy(FileSystem& files, const CheckpointId& id);
 
  private:
-  std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id);
+  std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id,
+                                                   const Result<Value>& manifest_text);
 
   // By the digest of the manifest's text, and by the digests of all bytes. Both are looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const auditing::Manifest>> manifests_;
   // Looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> contents_;
+  // Records of a RocksDB catalog, by the digest of all its files. Looked up only, never walked.
+  std::unordered_map<Digest, Value> catalogs_;
 };
 
 // One look at a directory.

@@ -1,5 +1,6 @@
 // firedrill audit DIR [--against DIR]: verifies and lists checkpoints with the second decoder, and compares them tensor
-// by tensor with those of another directory. Exit 2 on damage or on any difference. It reads only.
+// by tensor with those of another directory. Exit 2 on damage or on any difference. It reads only, but with
+// --rebuild-catalog, which first makes a lost RocksDB catalog anew.
 #include "harness/audit/audit.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <memory>
 
 #include "engine/os/directory_file_system.h"
+#include "harness/audit/rebuild.h"
 #include "harness/cli/verb.h"
 
 namespace firedrill {
@@ -19,6 +21,7 @@ struct AuditArguments {
   std::string directory;
   std::string against;
   bool tensors = false;
+  bool rebuild = false;
 };
 
 // A folder that a run was kept in has the disk under test in `disk`.
@@ -33,7 +36,7 @@ Result<AuditReport> audit_of(const std::string& given) {
   if (report.checkpoints.empty() && report.attempts.empty()) {
     return Error{.code = Code::invalid_input,
                  .message = fmt::format("{} holds no checkpoint and no attempt", given),
-                 .hint = "give the root of the checkpoints, in which `manifests` and `shards` lie"};
+                 .hint = "give the root of the checkpoints, in which `shards` lies beside `manifests` or `catalog`"};
   }
   return report;
 }
@@ -84,6 +87,22 @@ Json json_of(const DirectoryComparison& comparison) {
           {"only_in_second", comparison.only_in_b}};
 }
 
+Result<RebuiltCatalog> rebuild_in(const std::string& given) {
+  FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(root_of(given)));
+  return rebuild_catalog(*files);
+}
+
+Json json_of(const RebuiltCatalog& rebuilt) {
+  Json taken = Json::array();
+  for (const CheckpointId& id : rebuilt.taken) taken.push_back(to_string(id));
+  Json left_out = Json::array();
+  for (const auto& [id, why] : rebuilt.left_out) left_out.push_back({{"id", to_string(id)}, {"why", why}});
+  return {{"taken", std::move(taken)},
+          {"left_out", std::move(left_out)},
+          {"why", rebuilt.why},
+          {"kept_as", rebuilt.kept_as}};
+}
+
 void add_words(Report& report, std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   report.lines.push_back(std::move(text));
@@ -92,6 +111,15 @@ void add_words(Report& report, std::string text) {
 VerbResult work(const AuditArguments& arguments) {
   VerbResult result;
   Report& report = result.report;
+  if (arguments.rebuild) {
+    const Result<RebuiltCatalog> rebuilt = rebuild_in(arguments.directory);
+    if (!rebuilt) {
+      result.mistakes.push_back(describe(rebuilt.error()));
+      return result;
+    }
+    add_words(report, in_words(*rebuilt));
+    report.more["rebuilt"] = json_of(*rebuilt);
+  }
   const Result<AuditReport> audit = audit_of(arguments.directory);
   if (!audit) {
     result.mistakes.push_back(describe(audit.error()));
@@ -130,6 +158,8 @@ Work add_audit(CLI::App& app) {
       ->required();
   app.add_option("--against", arguments->against, "Compare with the checkpoints of this directory, step by step");
   app.add_flag("--tensors", arguments->tensors, "List every tensor");
+  app.add_flag("--rebuild-catalog", arguments->rebuild,
+               "Make a RocksDB catalog that is lost or damaged anew, from the copies beside the shards");
   return [arguments](const CommonOptions&, Streams) { return work(*arguments); };
 }
 
