@@ -29,7 +29,9 @@ struct StateGroup {
   ShardKind shard = ShardKind::model;
   DType dtype = DType::f32;
   std::int64_t count = 0;  // elements of `value`, padding between tensors included (padding is zero)
-  bool replicated = true;  // every rank holds the same; each saves its share. Else: only this rank holds it
+  bool replicated = true;  // other ranks hold the same; each saves its share. Else: only this rank holds it
+  int holder = 0;          // this one's number among the ranks that hold the same
+  int holders = 0;         // how many they are; 0: all ranks, by rank
   std::vector<TensorSlot> tensors;
   Value value;  // one dimension; empty in a list that says what to restore
 };

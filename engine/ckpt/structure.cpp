@@ -8,7 +8,7 @@
 namespace firedrill {
 namespace {
 
-constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 8 + 4;
+constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 4 + 4 + 8 + 4;
 constexpr std::size_t tensor_size_min = 4 + 8 + 1;
 
 void write_group(WireWriter& out, const StateGroup& group) {
@@ -16,6 +16,8 @@ void write_group(WireWriter& out, const StateGroup& group) {
   out.number(static_cast<std::uint8_t>(group.shard));
   out.number(static_cast<std::uint8_t>(group.dtype));
   out.number(static_cast<std::uint8_t>(group.replicated ? 1 : 0));
+  out.number(group.holder);
+  out.number(group.holders);
   out.number(group.count);
   out.number(static_cast<std::uint32_t>(group.tensors.size()));
   for (const TensorSlot& tensor : group.tensors) {
@@ -32,6 +34,8 @@ StateGroup read_group(WireReader& in) {
   group.shard = static_cast<ShardKind>(in.number<std::uint8_t>());
   group.dtype = static_cast<DType>(in.number<std::uint8_t>());
   group.replicated = in.number<std::uint8_t>() != 0;
+  group.holder = in.number<int>();
+  group.holders = in.number<int>();
   group.count = in.number<std::int64_t>();
   const std::size_t tensors = in.count(tensor_size_min);
   for (std::size_t t = 0; t < tensors && in.ok(); ++t) {
@@ -71,7 +75,7 @@ bool same_structure(const StateView& a, const StateView& b) {
   };
   const auto same_group = [&same_tensor](const StateGroup& x, const StateGroup& y) {
     return x.shard == y.shard && x.dtype == y.dtype && x.count == y.count && x.replicated == y.replicated &&
-           x.name == y.name &&
+           x.holder == y.holder && x.holders == y.holders && x.name == y.name &&
            std::equal(x.tensors.begin(), x.tensors.end(), y.tensors.begin(), y.tensors.end(), same_tensor);
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_group);
@@ -85,7 +89,10 @@ StateView structure_only(const StateView& state) {
 
 TensorRun share_of(const StateGroup& group, const TensorSlot& tensor, int ranks, int rank) {
   Range share{.begin = 0, .end = group.count};
-  if (group.replicated) share = shard_range(group.count, ranks, rank);
+  if (group.replicated) {
+    share = group.holders > 0 ? shard_range(group.count, group.holders, group.holder)
+                              : shard_range(group.count, ranks, rank);
+  }
   const std::int64_t from = std::max(share.begin, tensor.offset);
   const std::int64_t to = std::max(from, std::min(share.end, tensor.offset + tensor.count()));
   return TensorRun{.begin = from - tensor.offset, .end = to - tensor.offset, .flat = from};

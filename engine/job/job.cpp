@@ -66,6 +66,28 @@ void check_training(const Job& job, Mistakes& mistakes) {
                    "data.held_out is {}: give a share in [0, 0.5]", job.data.held_out);
 }
 
+// Every tp lane has the same number of heads, hidden units and words; every (cp, tp) chunk the same number of tokens.
+void check_lanes(const Job& job, Mistakes& mistakes) {
+  const ModelSpec& model = job.model;
+  const int tp = job.lanes.tp;
+  const int cp = job.lanes.cp;
+  mistakes.require(tp >= 1 && tp <= 4096, "lanes.tp is {}: give 1 to 4096", tp);
+  mistakes.require(cp >= 1 && cp <= 4096, "lanes.cp is {}: give 1 to 4096", cp);
+  if (tp < 1 || tp > 4096 || cp < 1 || cp > 4096) return;
+  const auto divides = [&](int whole, std::string_view name) {
+    mistakes.require(whole % tp == 0, "lanes.tp is {} and does not divide {} {}: choose a divisor", tp, name, whole);
+  };
+  divides(model.heads, "model.heads");
+  divides(model.hidden_size(), "model.hidden");
+  divides(model.vocabulary, "model.vocabulary");
+  const int pairs = cp > 1 ? 2 * cp : 1;
+  mistakes.require(
+      model.sequence % pairs == 0 && model.sequence / cp % tp == 0,
+      "lanes.cp is {} and lanes.tp is {}: model.sequence {} is not divided into {} chunks of one size, nor "
+      "each cp lane into {}; a multiple of {} is",
+      cp, tp, model.sequence, pairs, tp, pairs * tp);
+}
+
 }  // namespace
 
 std::vector<JobField> bit_fields(const Job& job) {
@@ -121,8 +143,7 @@ std::vector<std::string> mistakes_in(const Job& job) {
   check_training(job, mistakes);
   mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
   mistakes.require(job.numerics == Numerics::pinned, "numerics is native: only pinned is supported yet");
-  mistakes.require(job.lanes.tp == 1, "lanes.tp is {}: only 1 is supported yet", job.lanes.tp);
-  mistakes.require(job.lanes.cp == 1, "lanes.cp is {}: only 1 is supported yet", job.lanes.cp);
+  check_lanes(job, mistakes);
   mistakes.require(job.steps >= 1 && job.steps <= 10'000'000, "steps is {}: give 1 to 10000000", job.steps);
   mistakes.require(job.checkpoint.every >= 0, "checkpoint.every is {}: give 0 (at the end only) or more",
                    job.checkpoint.every);

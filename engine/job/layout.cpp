@@ -16,6 +16,32 @@ int nearest_divisor(int lanes, int degree) {
   return best;
 }
 
+LaneRange share(int lanes, int degree, int index) {
+  const int each = lanes / degree;
+  return LaneRange{.begin = index * each, .end = (index + 1) * each};
+}
+
+int rank_at(const Layout& layout, const RankPlace& place) {
+  return ((place.pp * layout.dp + place.dp) * layout.cp + place.cp) * layout.tp + place.tp;
+}
+
+// The ranks that differ from `place` in one of its indices, which `set(place, i)` puts to each i in [0, degree).
+template <class SetIndex, class LanesOf>
+Group group_along(const Job& job, const Layout& layout, const RankPlace& place, std::uint32_t id, std::string name,
+                  int degree, SetIndex set, LanesOf lanes_of) {
+  Group group{.id = id, .name = std::move(name), .ranks = {}, .lanes = {}};
+  const int own = rank_at(layout, place);
+  for (int i = 0; i < degree; ++i) {
+    RankPlace other = place;
+    set(other, i);
+    const int rank = rank_at(layout, other);
+    if (rank == own) group.me = i;
+    group.ranks.push_back(rank);
+    group.lanes.push_back(lanes_of(place_of(job, layout, rank), i));
+  }
+  return group;
+}
+
 }  // namespace
 
 std::string to_string(const Layout& layout) {
@@ -29,35 +55,48 @@ std::string to_string(const Layout& layout) {
   add("cp", layout.cp, 1);
   add("ep", layout.ep, 1);
   add("zero", layout.zero, 0);
+  if (layout.sequence_parallel) parts.push_back("sequence_parallel");
   return parts.empty() ? "dp=1" : join(parts, ",");
 }
 
 std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
   std::vector<std::string> mistakes;
-  if (layout.dp < 1) {
-    mistakes.push_back(fmt::format("layout.dp is {}: give 1 or more", layout.dp));
-  } else if (job.lanes.dp >= 1 && job.lanes.dp % layout.dp != 0) {
-    mistakes.push_back(
-        fmt::format("layout.dp is {} and does not divide the job's {} dp lanes: the nearest that does is {}", layout.dp,
-                    job.lanes.dp, nearest_divisor(job.lanes.dp, layout.dp)));
-  }
+  const auto divides = [&mistakes](std::string_view name, int degree, int lanes) {
+    if (degree < 1) {
+      mistakes.push_back(fmt::format("layout.{} is {}: give 1 or more", name, degree));
+    } else if (lanes >= 1 && lanes % degree != 0) {
+      mistakes.push_back(
+          fmt::format("layout.{0} is {1} and does not divide the job's {2} {0} lanes: the nearest that does is {3}",
+                      name, degree, lanes, nearest_divisor(lanes, degree)));
+    }
+  };
+  divides("dp", layout.dp, job.lanes.dp);
+  divides("tp", layout.tp, job.lanes.tp);
+  divides("cp", layout.cp, job.lanes.cp);
   const auto only = [&mistakes](std::string_view name, int degree, int supported) {
     if (degree != supported)
       mistakes.push_back(fmt::format("layout.{} is {}: only {} is supported yet", name, degree, supported));
   };
-  only("tp", layout.tp, 1);
   only("pp", layout.pp, 1);
-  only("cp", layout.cp, 1);
   only("ep", layout.ep, 1);
   only("zero", layout.zero, 0);
   return mistakes;
 }
 
-LaneRange dp_lanes_of(const Job& job, const Layout& layout, int rank) {
-  const int index = rank / (layout.cp * layout.tp) % layout.dp;
-  const int each = job.lanes.dp / layout.dp;
-  return LaneRange{.begin = index * each, .end = (index + 1) * each};
+RankPlace place_of(const Job& job, const Layout& layout, int rank) {
+  RankPlace place;
+  place.tp = rank % layout.tp;
+  place.cp = rank / layout.tp % layout.cp;
+  place.dp = rank / (layout.tp * layout.cp) % layout.dp;
+  place.pp = rank / (layout.tp * layout.cp * layout.dp);
+  place.dp_lanes = share(job.lanes.dp, layout.dp, place.dp);
+  place.tp_lanes = share(job.lanes.tp, layout.tp, place.tp);
+  place.cp_lanes = share(job.lanes.cp, layout.cp, place.cp);
+  place.chunks = layout.sequence_parallel ? place.tp_lanes : LaneRange{.begin = 0, .end = job.lanes.tp};
+  return place;
 }
+
+LaneRange dp_lanes_of(const Job& job, const Layout& layout, int rank) { return place_of(job, layout, rank).dp_lanes; }
 
 Groups groups_of(const Job& job, const Layout& layout, int rank) {
   Groups groups;
@@ -71,15 +110,26 @@ Groups groups_of(const Job& job, const Layout& layout, int rank) {
   groups.publish = groups.world;
   groups.publish.id = 3;
   groups.publish.name = "publish";
-  groups.dp.id = 2;
-  groups.dp.name = "dp";
-  const int inner = layout.cp * layout.tp;
-  for (int index = 0; index < layout.dp; ++index) {
-    const int peer = rank - (rank / inner % layout.dp - index) * inner;
-    if (peer == rank) groups.dp.me = index;
-    groups.dp.ranks.push_back(peer);
-    groups.dp.lanes.push_back(dp_lanes_of(job, layout, peer));
-  }
+  const RankPlace place = place_of(job, layout, rank);
+  const auto one_each = [](const RankPlace&, int i) { return LaneRange{.begin = i, .end = i + 1}; };
+  groups.dp = group_along(
+      job, layout, place, 2, "dp", layout.dp, [](RankPlace& other, int i) { other.dp = i; },
+      [](const RankPlace& other, int) { return other.dp_lanes; });
+  groups.tp = group_along(
+      job, layout, place, 4, "tp", layout.tp, [](RankPlace& other, int i) { other.tp = i; },
+      [](const RankPlace& other, int) { return other.tp_lanes; });
+  groups.cp = group_along(
+      job, layout, place, 5, "cp", layout.cp, [](RankPlace& other, int i) { other.cp = i; },
+      [](const RankPlace& other, int) { return other.cp_lanes; });
+  groups.pp = group_along(
+      job, layout, place, 6, "pp", layout.pp, [](RankPlace& other, int i) { other.pp = i; }, one_each);
+  groups.model = group_along(
+      job, layout, place, 7, "model", layout.pp * layout.tp,
+      [&layout](RankPlace& other, int i) {
+        other.pp = i / layout.tp;
+        other.tp = i % layout.tp;
+      },
+      one_each);
   return groups;
 }
 

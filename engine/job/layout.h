@@ -1,6 +1,8 @@
-// Layout: how the lanes of a job lie on ranks. Never changes bits. world = dp * tp * pp * cp; degrees divide lanes.
+// Layout: how the lanes, layers and experts of a job lie on ranks. Never changes bits. world = dp * tp * pp * cp;
+// degrees divide lanes, layers lie on pipeline stages in runs.
 //
 // Ranks are numbered so that tp is innermost, then cp, then dp, then pp: rank = ((pp * DP + dp) * CP + cp) * TP + tp.
+// What most often talks lies closest together, so it stays inside a node.
 #pragma once
 
 #include <string>
@@ -18,6 +20,8 @@ struct Layout {
   int cp = 1;
   int ep = 1;
   int zero = 0;
+  // Norm, dropout and residual of a chunk of the sequence run on one tp rank only, instead of on all.
+  bool sequence_parallel = false;
 
   int world_size() const { return dp * tp * pp * cp; }
   bool operator==(const Layout&) const = default;
@@ -28,11 +32,31 @@ std::string to_string(const Layout& layout);  // "dp=4" (degrees of 1 left out; 
 // Every reason why the layout does not fit the job, with the numbers and the nearest degree that does.
 std::vector<std::string> mistakes_in(const Layout& layout, const Job& job);
 
+// Where a rank stands in the layout, and which lanes it owns.
+struct RankPlace {
+  int dp = 0;
+  int tp = 0;
+  int pp = 0;
+  int cp = 0;
+  LaneRange dp_lanes;
+  LaneRange tp_lanes;
+  LaneRange cp_lanes;
+  // The (cp, tp) chunks of the sequence whose norm, dropout and residual this rank computes, for each of its cp lanes:
+  // all, or with sequence parallelism those of its tp lanes.
+  LaneRange chunks;
+};
+
+RankPlace place_of(const Job& job, const Layout& layout, int rank);
+
 // The groups a rank is in. Built here and nowhere else.
 struct Groups {
   Group world;    // all ranks; one lane each
   Group publish;  // the same for the second task, so that its messages never meet those of training
   Group dp;       // the ranks among which the dp lanes lie; lanes as owned
+  Group tp;
+  Group cp;
+  Group pp;     // the stages of one pipeline, first to last; one lane each
+  Group model;  // the ranks that hold one whole model together: all of one (dp, cp); one lane each
 };
 
 Groups groups_of(const Job& job, const Layout& layout, int rank);

@@ -1,6 +1,6 @@
 #include "engine/model/dropout.h"
 
-#include <bit>
+#include <algorithm>
 
 namespace firedrill {
 namespace {
@@ -53,12 +53,6 @@ void draw_factors(std::uint64_t key, std::uint64_t counter, std::uint64_t chunk_
 }
 
 }  // namespace
-
-Dropout::Dropout(const SegmentScalars& scalars)
-    : key_(scalars.key),
-      counter_(scalars.counter),
-      threshold_(scalars.drop_threshold),
-      scale_(std::bit_cast<float>(scalars.keep_scale_bits)) {}
 
 void Dropout::apply(std::span<const float> in, std::span<float> out) const {
   if (!active()) {

@@ -2,6 +2,7 @@
 // draws the same mask again; nothing is kept between the two.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -12,7 +13,13 @@ namespace firedrill {
 
 class Dropout {
  public:
-  explicit Dropout(const SegmentScalars& scalars);
+  // `scalars`: any with key, counter, drop_threshold and keep_scale_bits.
+  template <class Scalars>
+  explicit Dropout(const Scalars& scalars)
+      : key_(scalars.key),
+        counter_(scalars.counter),
+        threshold_(scalars.drop_threshold),
+        scale_(std::bit_cast<float>(scalars.keep_scale_bits)) {}
 
   bool active() const { return threshold_ > 0; }
   // out = in * mask / (1 - p). May be in place.

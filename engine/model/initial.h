@@ -1,12 +1,12 @@
 // Initial parameters: a pure function of (seed, tensor name, shape), with no libm in it, so that every machine starts
-// from the same bits. Scales are those of GPT-2: 0.02 for matrices, divided by sqrt(2 * layers) where a matrix writes
+// from the same bits. A tp lane's part of a tensor has the numbers of the whole one. Scales are those of GPT-2: 0.02 for matrices, divided by sqrt(2 * layers) where a matrix writes
 // to the residual stream; norms start as 1 and 0.
 #pragma once
 
 #include <string>
 
 #include "engine/model/segment.h"
-#include "engine/model/shapes.h"
+#include "engine/model/lane_shapes.h"
 
 namespace firedrill {
 
@@ -16,12 +16,17 @@ struct InitialScalars {
   std::uint32_t kind = 0;  // SegmentKind
   std::uint32_t layer = 0;
   std::uint32_t layers = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t piece = 0;  // PieceKind
+  std::uint32_t tp_lanes = 1;
+  std::uint32_t tp_lane = 0;  // of a lane's segment
 };
 
 // "embed", "layers.3.mlp".
-std::string segment_name(SegmentKind kind, std::uint32_t layer);
+std::string piece_name(PieceKind kind, std::uint32_t layer);
 
-std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& dimensions);
+std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& dimensions, std::uint32_t tp_lanes);
+
+// Where the elements of a lane's tensor lie in the whole tensor.
+LanePart lane_part(const NamedShape& tensor, std::uint32_t tp_lanes, std::uint32_t tp_lane);
 
 }  // namespace firedrill

@@ -1,13 +1,11 @@
 // The MLP segment: x + dropout(down(silu(gate(norm(x))) * up(norm(x)))), gate and up as one weight.
-#include "engine/model/arithmetic.h"
 #include "engine/model/dropout.h"
+#include "engine/model/gate.h"
 #include "engine/model/kernels.h"
 #include "engine/model/norm.h"
 
 namespace firedrill {
 namespace {
-
-Four sigmoid(const Four& x) { return 1.0F / (1.0F + portable_exp(-x)); }
 
 struct MlpForward {
   MlpForward(const SegmentScalars& s, const Value& parameters, const Value& input)
@@ -23,31 +21,7 @@ struct MlpForward {
         gate_up{gate_up_buffer.data(), n, 2 * hidden},
         gated{gated_buffer.data(), n, hidden} {
     matmul(gate_up, norm.out(), gate_up_weight.t());
-    for (std::int64_t row = 0; row < n; ++row) {
-      const float* gate = gate_up.data + row * 2 * hidden;
-      const float* up = gate + hidden;
-      float* out = gated.data + row * hidden;
-      by_fours(hidden, [=](std::int64_t i, auto count) {
-        const Four g = load(gate + i, count);
-        store(g * sigmoid(g) * load(up + i, count), out + i, count);
-      });
-    }
-  }
-
-  // Overwrites gate_up with its gradient, from that of `gated`.
-  void gate_backward(const float* d_gated) const {
-    for (std::int64_t row = 0; row < n; ++row) {
-      float* gate = gate_up.data + row * 2 * hidden;
-      float* up = gate + hidden;
-      const float* d = d_gated + row * hidden;
-      by_fours(hidden, [=](std::int64_t i, auto count) {
-        const Four g = load(gate + i, count);
-        const Four s = sigmoid(g);
-        const Four d_out = load(d + i, count);
-        store(d_out * load(up + i, count) * (s * (1.0F + g * (1.0F - s))), gate + i, count);
-        store(d_out * (g * s), up + i, count);
-      });
-    }
+    gate_rows(gate_up, gated);
   }
 
   Slots<const float, 4> p;
@@ -87,7 +61,7 @@ Result<Value> mlp_backward(std::span<const std::byte> scalars, std::span<Value> 
   matmul({g[3].data(), f.width, f.hidden}, dp.t(), f.gated);
   const Scratch d_gated(f.n * f.hidden);
   matmul({d_gated.data(), f.n, f.hidden}, dp, f.down_weight);
-  f.gate_backward(d_gated.data());
+  gate_rows_backward(f.gate_up, d_gated.data());
   matmul({g[2].data(), 2 * f.hidden, f.width}, ConstMatrix(f.gate_up).t(), f.norm.out());
   const Scratch d_norm(f.n * f.width);
   matmul({d_norm.data(), f.n, f.width}, f.gate_up, f.gate_up_weight);

@@ -1,5 +1,9 @@
-// Segment: a piece of the model between two exchanges, as data. Its parameters are ONE flat f32 Value; the named
-// tensors lie in it at offsets that are multiples of `grain`, and what lies between them is zero and stays zero.
+// Segment: a run of the model's parameters that lie and move together, as data: ONE flat f32 Value; the named tensors
+// lie in it at offsets that are multiples of `grain`, and what lies between them is zero and stays zero.
+//
+// Piece: a part of the network with an activation in front of it and one behind it: the embedding, the attention or the
+// MLP of a layer, the head. In a job of one tp lane and one cp lane a piece is one kernel over one segment. In every
+// other job it has a segment that all lanes share (norm, positions) and one for each tp lane.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +27,13 @@ enum class SegmentKind : std::uint8_t {
   attention,  // norm, fused QKV, causal attention, output projection, dropout, residual
   mlp,        // norm, fused gate and up, SiLU gate, down, dropout, residual
   head,       // norm, projection to the vocabulary, cross entropy
+  // Of models that are cut into lanes:
+  position,        // all lanes: position weights
+  norm,            // all lanes: the norm in front of attention, MLP or head
+  token_lane,      // one tp lane: its part of the vocabulary's weights
+  attention_lane,  // its heads
+  mlp_lane,        // its hidden units
+  head_lane,       // its part of the vocabulary's logits
 };
 
 struct Segment {
@@ -30,12 +41,22 @@ struct Segment {
   SegmentKind kind = SegmentKind::embed;
   std::uint32_t layer = 0;
   std::uint32_t index = 0;  // in the model's list
+  int tp_lane = -1;         // whose part it is; -1: all lanes share it
   std::vector<TensorSpec> tensors;
   std::int64_t count = 0;  // elements of the flat Value, padding included; a multiple of `grain`
   bool has_dropout = false;
   Value decay_ranges;  // i64 pairs [begin, end): the elements that weight decay applies to, ascending
 
   std::int64_t parameter_count() const;  // without padding
+};
+
+enum class PieceKind : std::uint8_t { embed, attention, mlp, head };
+
+struct Piece {
+  PieceKind kind = PieceKind::embed;
+  std::uint32_t layer = 0;
+  std::size_t shared = 0;  // index of the segment that all lanes share, or of the only one
+  std::size_t lanes = 0;   // index of the first tp lane's segment; the others follow. 0: there are none
 };
 
 // Where a lane's random numbers stand. `key` names the lane's stream (from the job's seed and the lane), `counter`

@@ -1,5 +1,6 @@
 #include "engine/model/transformer.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -27,7 +28,10 @@ constexpr SegmentKernels kernels[] = {
 };
 constexpr Kernel initial = make_kernel("model.initial", KernelKind::other, initial_parameters_of);
 
-const SegmentKernels& kernels_of(const Segment& segment) { return kernels[static_cast<std::size_t>(segment.kind)]; }
+const SegmentKernels& kernels_of(const Segment& segment) {
+  FD_CHECK(segment.kind <= SegmentKind::head, "{} is run lane by lane", segment.name);
+  return kernels[static_cast<std::size_t>(segment.kind)];
+}
 
 SegmentScalars dimensions_of(const ModelSpec& spec) {
   return {.sequence = static_cast<std::uint32_t>(spec.sequence),
@@ -48,14 +52,32 @@ SegmentScalars scalars_of(const ModelSpec& spec, const Segment& segment, const s
   return scalars;
 }
 
-Segment make_segment(const ModelSpec& spec, SegmentKind kind, std::uint32_t layer, std::size_t index) {
-  Segment segment{.name = segment_name(kind, layer),
+Result<SegmentGradients> gradients_from(Result<Value> pack) {
+  if (!pack) return std::move(pack).error();
+  return SegmentGradients{.input = (*pack)[0], .parameters = (*pack)[1]};
+}
+
+}  // namespace
+
+Model::Model(const Job& job) : spec_(job.model), lanes_(job.lanes) {
+  add_piece(PieceKind::embed, 0);
+  for (int layer = 0; layer < spec_.layers; ++layer) {
+    add_piece(PieceKind::attention, static_cast<std::uint32_t>(layer));
+    add_piece(PieceKind::mlp, static_cast<std::uint32_t>(layer));
+  }
+  add_piece(PieceKind::head, 0);
+}
+
+void Model::add_segment(SegmentKind kind, const Piece& piece, int tp_lane) {
+  const std::string name = piece_name(piece.kind, piece.layer);
+  Segment segment{.name = tp_lane < 0 ? name : fmt::format("{}.tp.{}", name, tp_lane),
                   .kind = kind,
-                  .layer = layer,
-                  .index = static_cast<std::uint32_t>(index),
-                  .has_dropout = spec.dropout > 0 && kind != SegmentKind::head};
+                  .layer = piece.layer,
+                  .index = static_cast<std::uint32_t>(segments_.size()),
+                  .tp_lane = tp_lane};
+  segment.has_dropout = spec_.dropout > 0 && piece.kind != PieceKind::head;
   std::vector<std::int64_t> decay;
-  for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec))) {
+  for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec_), static_cast<std::uint32_t>(lanes_.tp))) {
     const bool matrix = tensor.shape.rank() >= 2;
     if (matrix) decay.insert(decay.end(), {segment.count, segment.count + tensor.shape.count()});
     segment.tensors.push_back({.name = fmt::format("{}.{}", segment.name, tensor.name),
@@ -65,26 +87,22 @@ Segment make_segment(const ModelSpec& spec, SegmentKind kind, std::uint32_t laye
     segment.count += whole_grains(tensor.shape.count());
   }
   segment.decay_ranges = Value::copy_of(std::span<const std::int64_t>(decay));
-  return segment;
+  segments_.push_back(std::move(segment));
 }
 
-Result<SegmentGradients> gradients_from(Result<Value> pack) {
-  if (!pack) return std::move(pack).error();
-  return SegmentGradients{.input = (*pack)[0], .parameters = (*pack)[1]};
-}
-
-}  // namespace
-
-Model::Model(const Job& job) : spec_(job.model) {
-  const auto add = [this](SegmentKind kind, std::uint32_t layer) {
-    segments_.push_back(make_segment(spec_, kind, layer, segments_.size()));
-  };
-  add(SegmentKind::embed, 0);
-  for (int layer = 0; layer < spec_.layers; ++layer) {
-    add(SegmentKind::attention, static_cast<std::uint32_t>(layer));
-    add(SegmentKind::mlp, static_cast<std::uint32_t>(layer));
+void Model::add_piece(PieceKind kind, std::uint32_t layer) {
+  Piece piece{.kind = kind, .layer = layer, .shared = segments_.size()};
+  if (whole()) {
+    constexpr SegmentKind kinds[] = {SegmentKind::embed, SegmentKind::attention, SegmentKind::mlp, SegmentKind::head};
+    add_segment(kinds[static_cast<std::size_t>(kind)], piece, -1);
+  } else {
+    constexpr SegmentKind kinds[] = {SegmentKind::token_lane, SegmentKind::attention_lane, SegmentKind::mlp_lane,
+                                     SegmentKind::head_lane};
+    add_segment(kind == PieceKind::embed ? SegmentKind::position : SegmentKind::norm, piece, -1);
+    piece.lanes = segments_.size();
+    for (int lane = 0; lane < lanes_.tp; ++lane) add_segment(kinds[static_cast<std::size_t>(kind)], piece, lane);
   }
-  add(SegmentKind::head, 0);
+  pieces_.push_back(piece);
 }
 
 std::int64_t Model::parameter_count() const {
@@ -95,11 +113,16 @@ std::int64_t Model::parameter_count() const {
 
 Result<Value> Model::initial_parameters(Compute& compute, std::size_t segment, std::uint64_t seed) const {
   const Segment& s = segments_.at(segment);
+  const auto piece = std::find_if(pieces_.rbegin(), pieces_.rend(),
+                                  [segment](const Piece& candidate) { return candidate.shared <= segment; });
   const InitialScalars scalars{.dimensions = dimensions_of(spec_),
                                .seed = seed,
                                .kind = static_cast<std::uint32_t>(s.kind),
                                .layer = s.layer,
-                               .layers = static_cast<std::uint32_t>(spec_.layers)};
+                               .layers = static_cast<std::uint32_t>(spec_.layers),
+                               .piece = static_cast<std::uint32_t>(piece->kind),
+                               .tp_lanes = static_cast<std::uint32_t>(lanes_.tp),
+                               .tp_lane = static_cast<std::uint32_t>(std::max(s.tp_lane, 0))};
   return run_kernel(compute, initial, scalars, std::span<Value>());
 }
 

@@ -1,7 +1,6 @@
 // Model: a byte-level transformer language model as a list of segments. Each segment is a pure function
 // (parameters, input, random counter) -> output; its backward is a pure function of the same and the gradient of the
-// output, and recomputes the forward. Backward is written out through ATen's *_backward operations; no autograd graph
-// exists. All work runs as kernels through the compute seam, always on a lane's own shapes.
+// output, and recomputes the forward. Backward is written out; no autograd graph exists. All work runs as kernels through the compute seam, always on a lane's own shapes.
 //
 // Shapes: tokens u8 [rows, sequence + 1] (the embed segment reads all but the last column, the head all but the first);
 // activations f32 [rows, sequence, width]; parameters and their gradients f32 [segment.count].
@@ -35,13 +34,16 @@ class Model {
   explicit Model(const Job& job);
 
   const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  // One tp lane and one cp lane: every piece is one kernel over one segment. Else the pieces are run by LaneModel.
+  bool whole() const { return lanes_.tp == 1 && lanes_.cp == 1; }
   std::size_t head() const { return segments_.size() - 1; }
   std::int64_t parameter_count() const;  // of all segments, without padding
 
   // f32 [segment.count]: a pure function of the seed and the tensors' names and shapes.
   Result<Value> initial_parameters(Compute& compute, std::size_t segment, std::uint64_t seed) const;
 
-  // Any segment but the head. Without a random counter nothing is dropped (evaluation).
+  // Of a whole model (see whole()), any segment but the head. Without a random counter nothing is dropped (evaluation).
   Result<Value> forward(Compute& compute, std::size_t segment, const Value& parameters, const Value& input,
                         const std::optional<RandomCounter>& random) const;
   Result<SegmentGradients> backward(Compute& compute, std::size_t segment, const Value& parameters, const Value& input,
@@ -54,8 +56,13 @@ class Model {
                                          const Targets& targets, float factor) const;
 
  private:
+  void add_segment(SegmentKind kind, const Piece& piece, int tp_lane);
+  void add_piece(PieceKind kind, std::uint32_t layer);
+
   ModelSpec spec_;
+  Lanes lanes_;
   std::vector<Segment> segments_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace firedrill

@@ -42,7 +42,7 @@ class LoneRank {
                   .observer = observer_,
                   .position = position_};
       Result<TrainingState> state =
-          initial_state(compute_, job_, model_, sampler_.start(), dp_lanes_of(job_, layout_, 0));
+          initial_state(compute_, job_, model_, sampler_.start(), holdings_of(job_, layout_, model_, 0));
       FD_CHECK(state.ok(), "{}", describe(state.error()));
       Trainer trainer(job_, layout_, model_, sampler_, text_, parts, *std::move(state));
       body(trainer, compute_);

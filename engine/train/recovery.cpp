@@ -18,7 +18,7 @@ class Attempt {
       : context_(context),
         parts_(parts),
         groups_(groups_of(context.job, context.layout, parts.position.rank)),
-        lanes_(dp_lanes_of(context.job, context.layout, parts.position.rank)),
+        holdings_(holdings_of(context.job, context.layout, context.model, parts.position.rank)),
         checkpoints_{.parts = parts,
                      .job = context.job,
                      .world = groups_.world,
@@ -43,7 +43,7 @@ class Attempt {
   const AttemptContext& context_;
   Parts& parts_;
   Groups groups_;
-  LaneRange lanes_;
+  Holdings holdings_;
   CheckpointContext checkpoints_;
   int failures_in_a_row_ = 0;
 };
@@ -88,11 +88,11 @@ Status Attempt::meet() {
 Result<TrainingState> Attempt::begin() {
   FD_TRY(const FindResult found, context_.protocol.find(checkpoints_));
   if (!found.chosen) {
-    return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), lanes_);
+    return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), holdings_);
   }
-  StateView view = blank_view(context_.job, context_.model, lanes_);
+  StateView view = blank_view(context_.model, holdings_);
   FD_TRY_VOID(context_.protocol.restore(checkpoints_, found, view));
-  return state_from(context_.job, context_.model, view, lanes_);
+  return state_from(context_.job, context_.model, view, holdings_);
 }
 
 bool Attempt::save_due(std::int64_t step) const {

@@ -62,14 +62,17 @@ CounterWords words_of(const Job& job, const TrainingState& state) {
                       .group_beta2 = std::bit_cast<std::int64_t>(optimizer.beta2)};
 }
 
-StateGroup segment_group(const Segment& segment, ShardKind shard, std::string_view prefix, Value value) {
+StateGroup segment_group(const Segment& segment, const Holdings& holdings, ShardKind shard, std::string_view prefix) {
+  const Holder holder = segment.tp_lane < 0 ? holdings.of_shared : holdings.of_lane;
   StateGroup group{.name = fmt::format("{}{}", prefix, segment.name),
                    .shard = shard,
                    .dtype = DType::f32,
                    .count = segment.count,
                    .replicated = true,
+                   .holder = holder.index,
+                   .holders = holder.count,
                    .tensors = {},
-                   .value = std::move(value)};
+                   .value = {}};
   for (const TensorSpec& tensor : segment.tensors)
     group.tensors.push_back(
         {.name = fmt::format("{}{}", prefix, tensor.name), .shape = tensor.shape, .offset = tensor.offset});
@@ -90,12 +93,15 @@ StateGroup counter_group() {
   return group;
 }
 
-StateGroup random_group(const LaneRange& lanes) {
+StateGroup random_group(const Holdings& holdings) {
+  const LaneRange lanes = holdings.place.dp_lanes;
   StateGroup group{.name = "extra/random",
                    .shard = ShardKind::extra,
                    .dtype = DType::i64,
                    .count = 2 * lanes.count(),
-                   .replicated = false,
+                   .replicated = true,
+                   .holder = holdings.of_random.index,
+                   .holders = holdings.of_random.count,
                    .tensors = {},
                    .value = {}};
   for (int lane = lanes.begin; lane < lanes.end; ++lane)
@@ -104,23 +110,20 @@ StateGroup random_group(const LaneRange& lanes) {
   return group;
 }
 
-LaneRange lanes_of(const TrainingState& state) {
-  if (state.lanes.empty()) return {};
-  return LaneRange{.begin = state.lanes.front().lane, .end = state.lanes.back().lane + 1};
-}
-
 }  // namespace
 
 Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model, const SamplerState& sampler,
-                                    const LaneRange& lanes) {
+                                    const Holdings& holdings) {
   TrainingState state;
-  for (std::size_t i = 0; i < model.segments().size(); ++i) {
+  state.segments.resize(model.segments().size());
+  for (const std::size_t i : holdings.segments) {
     FD_TRY(Value parameters, model.initial_parameters(compute, i, job.seed));
     const Value zeros = zeros_like(parameters);
-    state.segments.push_back({.parameters = std::move(parameters), .exp_avg = zeros, .exp_avg_sq = zeros});
+    state.segments[i] = {.parameters = std::move(parameters), .exp_avg = zeros, .exp_avg_sq = zeros};
   }
   state.sampler = sampler;
   state.scaler = initial_scaler(job.precision.scaler);
+  const LaneRange lanes = holdings.place.dp_lanes;
   for (int lane = lanes.begin; lane < lanes.end; ++lane) {
     const std::uint64_t key = Stream(job.seed, stream_id("lane.random", static_cast<std::uint64_t>(lane))).at(0);
     state.lanes.push_back({.lane = lane, .random = {.key = key, .counter = 0}});
@@ -128,52 +131,51 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
   return state;
 }
 
-StateView blank_view(const Job&, const Model& model, const LaneRange& lanes) {
+StateView blank_view(const Model& model, const Holdings& holdings) {
   StateView view;
-  for (const Segment& segment : model.segments()) view.push_back(segment_group(segment, ShardKind::model, "", {}));
-  for (const Segment& segment : model.segments())
-    view.push_back(segment_group(segment, ShardKind::optimizer, "optimizer.exp_avg.", {}));
-  for (const Segment& segment : model.segments())
-    view.push_back(segment_group(segment, ShardKind::optimizer, "optimizer.exp_avg_sq.", {}));
+  const auto add = [&](ShardKind shard, std::string_view prefix) {
+    for (const std::size_t i : holdings.segments) {
+      view.push_back(segment_group(model.segments()[i], holdings, shard, prefix));
+    }
+  };
+  add(ShardKind::model, "");
+  add(ShardKind::optimizer, "optimizer.exp_avg.");
+  add(ShardKind::optimizer, "optimizer.exp_avg_sq.");
   view.push_back(counter_group());
-  view.push_back(random_group(lanes));
+  view.push_back(random_group(holdings));
   return view;
 }
 
-StateView view_of(const Job& job, const Model& model, const TrainingState& state) {
-  StateView view = blank_view(job, model, lanes_of(state));
-  fill_view(job, state, view);
-  return view;
-}
-
-void fill_view(const Job& job, const TrainingState& state, StateView& view) {
-  const std::size_t segments = state.segments.size();
-  FD_CHECK(view.size() == 3 * segments + 2, "a view of {} groups for a state of {} segments", view.size(), segments);
-  for (std::size_t i = 0; i < segments; ++i) {
-    view[i].value = state.segments[i].parameters;
-    view[segments + i].value = state.segments[i].exp_avg;
-    view[2 * segments + i].value = state.segments[i].exp_avg_sq;
+void fill_view(const Job& job, const Holdings& holdings, const TrainingState& state, StateView& view) {
+  const std::size_t held = holdings.segments.size();
+  FD_CHECK(view.size() == 3 * held + 2, "a view of {} groups for a state of {} segments", view.size(), held);
+  for (std::size_t i = 0; i < held; ++i) {
+    const OptimizerState& segment = state.segments[holdings.segments[i]];
+    view[i].value = segment.parameters;
+    view[held + i].value = segment.exp_avg;
+    view[2 * held + i].value = segment.exp_avg_sq;
   }
   const CounterWords words = words_of(job, state);
-  view[3 * segments].value = Value::copy_of(DType::i64, Shape{static_cast<std::int64_t>(counter_names.size())},
-                                            std::as_bytes(std::span(&words, 1)));
+  view[3 * held].value = Value::copy_of(DType::i64, Shape{static_cast<std::int64_t>(counter_names.size())},
+                                        std::as_bytes(std::span(&words, 1)));
   MutableValue random(DType::i64, Shape{static_cast<std::int64_t>(2 * state.lanes.size())});
   for (std::size_t i = 0; i < state.lanes.size(); ++i) {
     random.as<std::uint64_t>()[2 * i] = state.lanes[i].random.key;
     random.as<std::uint64_t>()[2 * i + 1] = state.lanes[i].random.counter;
   }
-  view[3 * segments + 1].value = std::move(random).freeze();
+  view[3 * held + 1].value = std::move(random).freeze();
 }
 
-Result<TrainingState> state_from(const Job& job, const Model& model, const StateView& view, const LaneRange& lanes) {
-  const std::size_t segments = model.segments().size();
-  FD_CHECK(view.size() == 3 * segments + 2, "a restored list of {} groups", view.size());
+Result<TrainingState> state_from(const Job& job, const Model& model, const StateView& view, const Holdings& holdings) {
+  const std::size_t held = holdings.segments.size();
+  FD_CHECK(view.size() == 3 * held + 2, "a restored list of {} groups", view.size());
   TrainingState state;
-  for (std::size_t i = 0; i < segments; ++i) {
-    state.segments.push_back(
-        {.parameters = view[i].value, .exp_avg = view[segments + i].value, .exp_avg_sq = view[2 * segments + i].value});
+  state.segments.resize(model.segments().size());
+  for (std::size_t i = 0; i < held; ++i) {
+    state.segments[holdings.segments[i]] = {
+        .parameters = view[i].value, .exp_avg = view[held + i].value, .exp_avg_sq = view[2 * held + i].value};
   }
-  const auto words = scalars_as<CounterWords>(view[3 * segments].value.bytes());
+  const auto words = scalars_as<CounterWords>(view[3 * held].value.bytes());
   state.counters = {.step = words.step,
                     .optimizer_steps = words.optimizer_steps,
                     .schedule_step = words.schedule_step,
@@ -188,7 +190,8 @@ Result<TrainingState> state_from(const Job& job, const Model& model, const State
                  .message = fmt::format("the restored state says step {} of {} and loss scale {}", state.counters.step,
                                         job.steps, state.scaler.scale)};
   }
-  const auto random = view[3 * segments + 1].value.as<std::uint64_t>();
+  const auto random = view[3 * held + 1].value.as<std::uint64_t>();
+  const LaneRange lanes = holdings.place.dp_lanes;
   for (int lane = lanes.begin; lane < lanes.end; ++lane) {
     const std::size_t at = 2 * static_cast<std::size_t>(lane - lanes.begin);
     state.lanes.push_back({.lane = lane, .random = {.key = random[at], .counter = random[at + 1]}});

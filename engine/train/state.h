@@ -1,5 +1,5 @@
 // TrainingState: all that must survive a restart, and the one visitor that lists it. Saving, restoring, comparing and
-// digesting go through view_of(), so a field cannot be in one and missing in another.
+// digesting go through blank_view() and fill_view(), so a field cannot be in one and missing in another.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,7 @@
 #include "engine/data/sampler.h"
 #include "engine/job/layout.h"
 #include "engine/model/transformer.h"
+#include "engine/train/holdings.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/scaler.h"
 
@@ -28,7 +29,7 @@ struct LaneState {
 };
 
 struct TrainingState {
-  std::vector<OptimizerState> segments;  // parameters and moments, in the model's order
+  std::vector<OptimizerState> segments;  // parameters and moments, in the model's order; empty where not held
   Counters counters;
   SamplerState sampler;
   ScalerState scaler;
@@ -37,18 +38,16 @@ struct TrainingState {
 
 // A state before the first step. Runs the initialisation kernels.
 Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model, const SamplerState& sampler,
-                                    const LaneRange& lanes);
+                                    const Holdings& holdings);
 
-// Lists the state. `settings` of the optimizer's parameter groups are listed too, so that a checkpoint shows them.
-StateView view_of(const Job& job, const Model& model, const TrainingState& state);
+// What a rank saves and restores, as a list without values. `settings` of the optimizer's parameter groups are listed
+// too, so that a checkpoint shows them.
+StateView blank_view(const Model& model, const Holdings& holdings);
 
-// The same into a list made before (by view_of or blank_view for the same lanes): names are not built again.
-void fill_view(const Job& job, const TrainingState& state, StateView& view);
-
-// What to restore: the same list without values.
-StateView blank_view(const Job& job, const Model& model, const LaneRange& lanes);
+// Puts the state's values into a list that blank_view made for the same holdings.
+void fill_view(const Job& job, const Holdings& holdings, const TrainingState& state, StateView& view);
 
 // Takes the values of a restored list over. Errors: corrupted (a value that no state can have).
-Result<TrainingState> state_from(const Job& job, const Model& model, const StateView& view, const LaneRange& lanes);
+Result<TrainingState> state_from(const Job& job, const Model& model, const StateView& view, const Holdings& holdings);
 
 }  // namespace firedrill

@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "engine/comm/tree.h"
 #include "engine/train/schedule.h"
 
 namespace firedrill {
@@ -14,24 +13,25 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
       sampler_(sampler),
       text_(std::move(text)),
       parts_(parts),
+      holdings_(holdings_of(job, layout, model, parts.position.rank)),
       groups_(groups_of(job, layout, parts.position.rank)),
       state_(std::move(state)),
-      view_(blank_view(job, model, dp_lanes_of(job, layout, parts.position.rank))) {}
-
-Call Trainer::call(std::string_view purpose) const {
-  return Call{.purpose = purpose, .deadline = parts_.clock.now() + job_.cluster.deadline};
+      parameters_(state_.segments),
+      context_{.job = job,
+               .model = model,
+               .place = holdings_.place,
+               .groups = groups_,
+               .parts = parts,
+               .parameters = parameters_},
+      network_(make_network(context_)),
+      view_(blank_view(model, holdings_)) {
+  for (const int rank : groups_.model.ranks) model_group_.push_back(holdings_of(job, layout, model, rank));
 }
 
 const StateView& Trainer::view() {
-  if (!view_fresh_) fill_view(job_, state_, view_);
+  if (!view_fresh_) fill_view(job_, holdings_, state_, view_);
   view_fresh_ = true;
   return view_;
-}
-
-Result<Value> Trainer::add(Value left, Value right) {
-  if (!left) return right;
-  Value inputs[] = {std::move(left), std::move(right)};
-  return parts_.compute.run(add_kernel, {}, inputs);
 }
 
 Result<StepReport> Trainer::step() {
@@ -39,108 +39,132 @@ Result<StepReport> Trainer::step() {
   const BatchShape batch = sampler_.batch_at(state_.sampler);
   const double tokens = static_cast<double>(batch.valid_rows) * job_.model.sequence;
   const float factor = static_cast<float>(static_cast<double>(state_.scaler.scale) / tokens);
-  std::vector<LaneGradients> lanes;
-  for (LaneState& lane : next.lanes) {
-    FD_TRY(LaneGradients computed, compute_lane(lane, factor));
-    lanes.push_back(std::move(computed));
+  GradientSums gradients(model_, holdings_, parts_.compute);
+  FD_TRY_VOID(compute(factor, gradients));
+  for (LaneState& lane : next.lanes) lane.random.counter += static_cast<std::uint64_t>(job_.batch.accumulation);
+  StepReport report;
+  {
+    const PhaseScope scope(parts_.position, Phase::exchange);
+    FD_TRY(StepSums sums, gradients.exchange(context_));
+    FD_TRY(const Agreement agreed, agree(sums));
+    const GradientDecision decision =
+        decide_gradients(gradient_norm(agreed.squares), static_cast<double>(state_.scaler.scale), job_.optimizer.clip);
+    report = {.loss = static_cast<float>(static_cast<double>(agreed.loss.as<float>()[0]) / tokens),
+              .norm = decision.norm,
+              .skipped = decision.overflow};
+    if (!decision.overflow) FD_TRY_VOID(update(decision, std::move(sums), next));
   }
-  FD_TRY(Value sums, exchange(std::move(lanes)));
-  FD_TRY(const GradientDecision decision, decide(sums));
-  const double loss = static_cast<double>(sums.parts().back().as<float>()[0]) / tokens;
-  if (!decision.overflow) FD_TRY_VOID(update(decision, std::move(sums), next));
-  next.scaler = scaler_after_step(job_.precision.scaler, next.scaler, decision.overflow);
+  next.scaler = scaler_after_step(job_.precision.scaler, next.scaler, report.skipped);
   next.sampler = sampler_.advance(next.sampler);
   ++next.counters.step;
   state_ = std::move(next);
   view_fresh_ = false;
-  return StepReport{.loss = static_cast<float>(loss), .norm = decision.norm, .skipped = decision.overflow};
+  return report;
 }
 
-Result<Trainer::MicroBatch> Trainer::draw(int lane, int micro) {
+Result<Trainer::InFlight> Trainer::draw(std::size_t lane, int micro, float factor) {
+  InFlight flight{
+      .unit = {.lane = lane, .random = state_.lanes[lane].random, .factor = factor}, .inputs = {}, .head = {}};
+  flight.unit.random.counter += static_cast<std::uint64_t>(micro);
+  flight.inputs.resize(holdings_.stage.end - holdings_.stage.begin);
+  if (!holdings_.first_stage && !holdings_.last_stage) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
-  const Value samples = sampler_.rows_for(state_.sampler, lane, micro);
-  for (const std::int64_t sample : samples.as<std::int64_t>()) {
-    if (sample < 0) continue;
-    emit(parts_.observer, parts_.position,
-         {.kind = EventKind::sample, .a = state_.sampler.epoch, .b = sample, .c = lane});
+  const int number = state_.lanes[lane].lane;
+  const Value samples = sampler_.rows_for(state_.sampler, number, micro);
+  if (holdings_.speaks_for_lane()) {
+    for (const std::int64_t sample : samples.as<std::int64_t>()) {
+      if (sample < 0) continue;
+      emit(parts_.observer, parts_.position,
+           {.kind = EventKind::sample, .a = state_.sampler.epoch, .b = sample, .c = number});
+    }
   }
   FD_TRY(const Value drawn,
          run_kernel(parts_.compute, gather_kernel, GatherScalars{.sequence = job_.model.sequence}, {text_, samples}));
-  return MicroBatch{.tokens = drawn[0], .mask = drawn[1]};
+  flight.unit.tokens = drawn[0];
+  flight.unit.mask = drawn[1];
+  return flight;
 }
 
-Result<Trainer::LaneGradients> Trainer::compute_lane(LaneState& lane, float factor) {
-  LaneGradients sums;
-  sums.segments.resize(model_.segments().size());
-  for (int micro = 0; micro < job_.batch.accumulation; ++micro) {
-    FD_TRY(const MicroBatch batch, draw(lane.lane, micro));
-    FD_TRY_VOID(accumulate(batch, lane.random, factor, sums));
-    ++lane.random.counter;
-  }
-  return sums;
-}
-
-Status Trainer::accumulate(const MicroBatch& batch, const RandomCounter& random, float factor, LaneGradients& sums) {
-  const std::size_t head = model_.head();
-  std::vector<Value> inputs(head + 1);  // of each segment
-  inputs[0] = batch.tokens;
-  const Targets targets{.tokens = batch.tokens, .row_mask = batch.mask};
-  {
-    const PhaseScope scope(parts_.position, Phase::forward);
-    for (std::size_t i = 0; i < head; ++i) {
-      FD_TRY(inputs[i + 1], model_.forward(parts_.compute, i, state_.segments[i].parameters, inputs[i], random));
+Status Trainer::compute(float factor, GradientSums& sums) {
+  for (std::size_t lane = 0; lane < state_.lanes.size(); ++lane) {
+    for (int micro = 0; micro < job_.batch.accumulation; ++micro) {
+      FD_TRY(InFlight flight, draw(lane, micro, factor));
+      FD_TRY_VOID(forward(flight, sums));
+      FD_TRY_VOID(backward(flight, sums));
     }
-    FD_TRY(Value loss, model_.loss(parts_.compute, state_.segments[head].parameters, inputs[head], targets));
-    FD_TRY(sums.loss, add(std::move(sums.loss), std::move(loss)));
-  }
-  const PhaseScope scope(parts_.position, Phase::backward);
-  FD_TRY(SegmentGradients gradients,
-         model_.loss_backward(parts_.compute, state_.segments[head].parameters, inputs[head], targets, factor));
-  FD_TRY(sums.segments[head], add(std::move(sums.segments[head]), std::move(gradients.parameters)));
-  for (std::size_t i = head; i-- > 0;) {
-    FD_TRY(SegmentGradients earlier, model_.backward(parts_.compute, i, state_.segments[i].parameters, inputs[i],
-                                                     random, std::move(gradients.input)));
-    inputs[i] = {};
-    gradients = std::move(earlier);
-    FD_TRY(sums.segments[i], add(std::move(sums.segments[i]), std::move(gradients.parameters)));
   }
   return {};
 }
 
-Result<Value> Trainer::exchange(std::vector<LaneGradients> lanes) {
-  const PhaseScope scope(parts_.position, Phase::exchange);
-  std::vector<Value> packs;
-  for (LaneGradients& lane : lanes) {
-    lane.segments.push_back(std::move(lane.loss));
-    packs.push_back(Value::pack(lane.segments));
-    lane.segments.clear();
+Status Trainer::forward(InFlight& flight, GradientSums& sums) {
+  const PhaseScope scope(parts_.position, Phase::forward);
+  const Stage stage = holdings_.stage;
+  Value x;
+  for (std::size_t i = stage.begin; i < stage.end; ++i) {
+    const Piece& piece = model_.pieces()[i];
+    flight.inputs[i - stage.begin] = x;
+    if (piece.kind == PieceKind::head) {
+      FD_TRY(flight.head, network_->loss(piece, flight.unit, x, sums));
+    } else {
+      FD_TRY(x, network_->forward(piece, flight.unit, x));
+    }
   }
-  return parts_.collectives.all_reduce(groups_.dp, packs, ReduceOp::sum, call("gradients"));
+  return {};
 }
 
-Result<GradientDecision> Trainer::decide(const Value& sums) {
-  const PhaseScope scope(parts_.position, Phase::exchange);
-  std::vector<Value> squares;
-  for (const Value& gradients : sums.parts().first(model_.segments().size())) {
-    FD_TRY(Value square, sum_of_squares(parts_.compute, gradients));
-    squares.push_back(std::move(square));
+Status Trainer::backward(InFlight& flight, GradientSums& sums) {
+  const PhaseScope scope(parts_.position, Phase::backward);
+  const Stage stage = holdings_.stage;
+  Value gradient;
+  for (std::size_t i = stage.end; i-- > stage.begin;) {
+    const Piece& piece = model_.pieces()[i];
+    const Value input = std::move(flight.inputs[i - stage.begin]);
+    if (piece.kind == PieceKind::head) {
+      FD_TRY(gradient, network_->loss_backward(piece, flight.unit, input, flight.head, sums));
+    } else {
+      FD_TRY(gradient, network_->backward(piece, flight.unit, input, std::move(gradient), sums));
+    }
   }
-  return decide_gradients(gradient_norm(squares), static_cast<double>(state_.scaler.scale), job_.optimizer.clip);
+  return {};
 }
 
-Status Trainer::update(const GradientDecision& decision, Value sums, TrainingState& next) {
+Result<Trainer::Agreement> Trainer::agree(const StepSums& sums) {
+  std::vector<Value> own;
+  for (const std::size_t segment : holdings_.segments) {
+    FD_TRY(own.emplace_back(), sum_of_squares(parts_.compute, sums.segments[segment]));
+  }
+  if (groups_.model.size() == 1) return Agreement{.squares = std::move(own), .loss = sums.loss};
+  if (holdings_.last_stage) own.push_back(sums.loss);
+  FD_TRY(const Value all,
+         parts_.collectives.all_gather(groups_.model, Value::pack(own), context_.call("gradient_norm")));
+  Agreement agreed{.squares = std::vector<Value>(model_.segments().size()), .loss = {}};
+  for (std::size_t member = 0; member < model_group_.size(); ++member) {
+    const Holdings& held = model_group_[member];
+    const Value& told = all[member];
+    const std::size_t expected = held.segments.size() + (held.last_stage ? 1 : 0);
+    if (!told || !told.is_pack() || told.parts().size() != expected) {
+      return Error{.code = Code::mismatch,
+                   .message = fmt::format("rank {} told other than {} sums", groups_.model.ranks[member], expected)};
+    }
+    for (std::size_t i = 0; i < held.segments.size(); ++i) agreed.squares[held.segments[i]] = told[i];
+    if (held.last_stage) agreed.loss = told[held.segments.size()];
+  }
+  return agreed;
+}
+
+Status Trainer::update(const GradientDecision& decision, StepSums sums, TrainingState& next) {
   const PhaseScope scope(parts_.position, Phase::optimizer);
   // Nobody else may hold the buffers if they are to be updated in place.
-  state_.segments.clear();
+  for (OptimizerState& state : state_.segments) state = {};
   for (StateGroup& group : view_) group.value = {};
   ++next.counters.optimizer_steps;
   ++next.counters.schedule_step;
   const AdamWStep step{.lr = learning_rate(job_.optimizer, job_.steps, next.counters.schedule_step),
                        .step = next.counters.optimizer_steps,
                        .gradient_scale = decision.gradient_scale};
-  for (std::size_t i = 0; i < next.segments.size(); ++i) {
-    FD_TRY(next.segments[i], adamw_update(parts_.compute, job_.optimizer, step, std::move(next.segments[i]), sums[i],
-                                          model_.segments()[i].decay_ranges));
+  for (const std::size_t i : holdings_.segments) {
+    FD_TRY(next.segments[i], adamw_update(parts_.compute, job_.optimizer, step, std::move(next.segments[i]),
+                                          std::move(sums.segments[i]), model_.segments()[i].decay_ranges));
   }
   return {};
 }

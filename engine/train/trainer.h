@@ -1,5 +1,6 @@
 // Trainer: one training step of one rank. It computes the lane micro-batches of the lanes it owns, agrees with its
-// peers on the gradients, and updates. Everything is per lane and by fixed trees, so that no layout changes a bit.
+// peers on the gradients, and updates. Everything is per lane and by fixed trees, so that no layout changes a bit; the
+// whole of it is told in network.h.
 //
 // Nothing of a step is kept unless every part of it succeeded on this rank: after an error the trainer is at its end.
 #pragma once
@@ -11,6 +12,8 @@
 #include "engine/job/layout.h"
 #include "engine/seam/parts.h"
 #include "engine/train/grad_norm.h"
+#include "engine/train/gradients.h"
+#include "engine/train/network.h"
 #include "engine/train/state.h"
 
 namespace firedrill {
@@ -38,32 +41,37 @@ class Trainer {
   Digest announce(const StepReport& report);
 
  private:
-  struct MicroBatch {
-    Value tokens;
-    Value mask;
-  };
-  struct LaneGradients {
-    Value loss;                   // sum of token losses over the lane's micro-batches
-    std::vector<Value> segments;  // accumulated, by segment
+  // A unit on its way: what its backward needs.
+  struct InFlight {
+    Unit unit;
+    std::vector<Value> inputs;  // of the stage's pieces
+    Value head;                 // what the head knows after its loss
   };
 
-  Result<MicroBatch> draw(int lane, int micro);
-  Result<LaneGradients> compute_lane(LaneState& lane, float factor);
-  Status accumulate(const MicroBatch& batch, const RandomCounter& random, float factor, LaneGradients& sums);
-  // The sums over all dp lanes: a pack of the segments' gradients and, last, the loss.
-  Result<Value> exchange(std::vector<LaneGradients> lanes);
-  Result<GradientDecision> decide(const Value& sums);
-  Status update(const GradientDecision& decision, Value sums, TrainingState& next);
-  Result<Value> add(Value left, Value right);
-  Call call(std::string_view purpose) const;
+  Result<InFlight> draw(std::size_t lane, int micro, float factor);
+  Status forward(InFlight& flight, GradientSums& sums);
+  Status backward(InFlight& flight, GradientSums& sums);
+  Status compute(float factor, GradientSums& sums);
+  // Every rank learns every segment's sum of squares, and the loss.
+  struct Agreement {
+    std::vector<Value> squares;  // by segment
+    Value loss;
+  };
+  Result<Agreement> agree(const StepSums& sums);
+  Status update(const GradientDecision& decision, StepSums sums, TrainingState& next);
 
   const Job& job_;
   const Model& model_;
   const Sampler& sampler_;
   Value text_;
   Parts& parts_;
+  Holdings holdings_;
+  std::vector<Holdings> model_group_;  // of the members of groups_.model
   Groups groups_;
   TrainingState state_;
+  Parameters parameters_;
+  NetworkContext context_;
+  std::unique_ptr<Network> network_;
   StateView view_;
   bool view_fresh_ = false;
 };

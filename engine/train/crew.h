@@ -1,0 +1,118 @@
+// Crew: the ranks of a layout training a job together in the sim world, without a memo, without checkpoints. For tests
+// of what layouts must not change.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/comm/collectives_over_transport.h"
+#include "engine/sim/machine.h"
+#include "engine/train/lone_rank.h"
+#include "engine/train/trainer.h"
+
+namespace firedrill {
+
+// Digests by tensor, united over all ranks.
+using TensorDigests = std::map<std::string, Digest>;
+
+struct CrewResult {
+  std::vector<float> losses;                // of rank 0, by step
+  std::vector<TensorDigests> tensors;       // by step
+  std::map<std::string, Value> parameters;  // after the last step, by tensor
+};
+
+class Crew {
+ public:
+  Crew(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text)
+      : job_(job), layout_(layout), model_(model), sampler_(sampler), text_(std::move(text)), machine_(fibers_) {
+    machine_.reset({});
+  }
+
+  CrewResult run(int steps) {
+    result_ = {};
+    result_.losses.resize(static_cast<std::size_t>(steps));
+    result_.tensors.resize(static_cast<std::size_t>(steps));
+    const int world = layout_.world_size();
+    sim::Attempt& attempt =
+        machine_.start_attempt({.number = 1, .node_of_rank = std::vector<int>(static_cast<std::size_t>(world), 0)});
+    for (int rank = 0; rank < world; ++rank) attempt.start(rank, [&, rank] { live(attempt, rank, steps); });
+    const Status ended = attempt.run();
+    for (int rank = 0; rank < world; ++rank) {
+      if (attempt.end_of(rank) != sim::RankEnd::finished) throw std::runtime_error(attempt.thrown_by(rank));
+    }
+    if (!ended.ok()) throw std::runtime_error(describe(ended.error()));
+    return result_;
+  }
+
+ private:
+  static void must(const Status& status) {
+    if (!status.ok()) throw std::runtime_error(describe(status.error()));
+  }
+
+  Status meet(sim::Seams& seams, int rank) {
+    const Time deadline = seams.clock.now() + job_.cluster.deadline;
+    FD_TRY_VOID(seams.store.set(std::to_string(rank), seams.transport.address()));
+    std::vector<std::string> addresses;
+    for (int peer = 0; peer < layout_.world_size(); ++peer) {
+      FD_TRY(addresses.emplace_back(), seams.store.get(std::to_string(peer), deadline));
+    }
+    return seams.transport.connect(addresses, deadline);
+  }
+
+  void live(sim::Attempt& attempt, int rank, int steps) {
+    sim::Seams seams = attempt.seams(rank);
+    Position position{.attempt = 1, .rank = rank};
+    SilentObserver observer;
+    DirectCompute compute;
+    TransportCollectives collectives(seams.transport, compute, position, observer);
+    Parts parts{.files = seams.files,
+                .transport = seams.transport,
+                .collectives = collectives,
+                .store = seams.store,
+                .compute = compute,
+                .clock = seams.clock,
+                .host = seams.host,
+                .observer = observer,
+                .position = position};
+    must(meet(seams, rank));
+    Result<TrainingState> state =
+        initial_state(compute, job_, model_, sampler_.start(), holdings_of(job_, layout_, model_, rank));
+    if (!state.ok()) throw std::runtime_error(describe(state.error()));
+    Trainer trainer(job_, layout_, model_, sampler_, text_, parts, *std::move(state));
+    for (int step = 1; step <= steps; ++step) {
+      position.step = step;
+      const Result<StepReport> report = trainer.step();
+      if (!report.ok()) throw std::runtime_error(describe(report.error()));
+      if (rank == 0) result_.losses[static_cast<std::size_t>(step - 1)] = report->loss;
+      collect(trainer.view(), step, step == steps);
+    }
+  }
+
+  // Two ranks that hold a tensor hold the same, or this throws.
+  void collect(const StateView& view, int step, bool last) {
+    TensorDigests& digests = result_.tensors[static_cast<std::size_t>(step - 1)];
+    for (const StateGroup& group : view) {
+      for (const TensorSlot& tensor : group.tensors) {
+        const Value value = group.value.slice(tensor.offset, tensor.count());
+        const auto [place, fresh] = digests.try_emplace(tensor.name, value.digest());
+        if (!fresh && place->second != value.digest()) throw std::runtime_error("replicas differ in " + tensor.name);
+        if (last && group.shard == ShardKind::model) result_.parameters[tensor.name] = value;
+      }
+    }
+  }
+
+  const Job& job_;
+  Layout layout_;
+  const Model& model_;
+  const Sampler& sampler_;
+  Value text_;
+  CrewResult result_;
+  sim::FiberPool fibers_{{.stack_size = 1 << 20}};
+  sim::Machine machine_;
+};
+
+}  // namespace firedrill

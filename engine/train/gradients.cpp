@@ -1,0 +1,149 @@
+#include "engine/train/gradients.h"
+
+#include "engine/comm/tree.h"
+#include "engine/train/lane_exchange.h"
+
+namespace firedrill {
+
+GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute& compute)
+    : model_(model), holdings_(holdings), compute_(compute) {
+  const RankPlace& place = holdings.place;
+  const auto lanes = static_cast<std::size_t>(place.dp_lanes.count());
+  const auto cps = static_cast<std::size_t>(place.cp_lanes.count());
+  const auto chunks = static_cast<std::size_t>(place.chunks.count());
+  sums_.resize(lanes);
+  for (auto& of_lane : sums_) {
+    of_lane.resize(model.segments().size());
+    for (const std::size_t segment : holdings.segments) of_lane[segment].resize(shared(segment) ? cps * chunks : cps);
+  }
+  losses_.resize(lanes, Slots(holdings.last_stage ? cps : 0));
+}
+
+bool GradientSums::shared(std::size_t segment) const { return model_.segments()[segment].tp_lane < 0; }
+
+Status GradientSums::accumulate(Value& sum, Value more) {
+  if (!sum) {
+    sum = std::move(more);
+    return {};
+  }
+  Value inputs[] = {std::move(sum), std::move(more)};
+  FD_TRY(sum, compute_.run(add_kernel, {}, inputs));
+  return {};
+}
+
+Status GradientSums::add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient) {
+  return accumulate(sums_[lane][segment][slot], std::move(gradient));
+}
+
+Status GradientSums::add_loss(std::size_t lane, std::size_t slot, Value loss) {
+  return accumulate(losses_[lane][slot], std::move(loss));
+}
+
+Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
+  if (!model_.whole()) {
+    FD_TRY_VOID(reduce_chunks(context));
+    FD_TRY_VOID(reduce_cp(context));
+  }
+  return reduce_dp(context);
+}
+
+// Over the tp chunks of each cp lane, of what all tp lanes share.
+Status GradientSums::reduce_chunks(const NetworkContext& context) {
+  if (holdings_.place.chunks.count() == context.job.lanes.tp) return reduce_chunks_here(context);
+  const auto chunks = static_cast<std::size_t>(holdings_.place.chunks.count());
+  std::vector<Value> packs;
+  for (std::size_t t = 0; t < chunks; ++t) {
+    std::vector<Value> parts;
+    for (auto& of_lane : sums_) {
+      for (const std::size_t segment : holdings_.segments) {
+        if (!shared(segment)) continue;
+        for (std::size_t slot = t; slot < of_lane[segment].size(); slot += chunks) {
+          parts.push_back(std::move(of_lane[segment][slot]));
+        }
+      }
+    }
+    packs.push_back(Value::pack(parts));
+  }
+  FD_TRY(const Value reduced, context.parts.collectives.all_reduce(context.groups.tp, packs, ReduceOp::sum,
+                                                                   context.call("gradients.chunks")));
+  std::size_t next = 0;
+  for (auto& of_lane : sums_) {
+    for (const std::size_t segment : holdings_.segments) {
+      if (!shared(segment)) continue;
+      of_lane[segment].resize(of_lane[segment].size() / chunks);
+      for (Value& sum : of_lane[segment]) sum = reduced[next++];
+    }
+  }
+  return {};
+}
+
+Status GradientSums::reduce_chunks_here(const NetworkContext& context) {
+  const auto chunks = static_cast<std::size_t>(context.job.lanes.tp);
+  for (auto& of_lane : sums_) {
+    for (const std::size_t segment : holdings_.segments) {
+      if (!shared(segment)) continue;
+      Slots& slots = of_lane[segment];
+      Slots by_cp;
+      for (std::size_t first = 0; first < slots.size(); first += chunks) {
+        std::vector<Value> lanes;
+        for (std::size_t t = 0; t < chunks; ++t) lanes.push_back(std::move(slots[first + t]));
+        FD_TRY(by_cp.emplace_back(), add_tree(compute_, std::move(lanes), ReduceOp::sum));
+      }
+      slots = std::move(by_cp);
+    }
+  }
+  return {};
+}
+
+std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane) {
+  std::vector<Slots*> all;
+  for (const std::size_t segment : holdings_.segments) all.push_back(&sums_[lane][segment]);
+  if (holdings_.last_stage) all.push_back(&losses_[lane]);
+  return all;
+}
+
+Status GradientSums::reduce_cp(const NetworkContext& context) {
+  if (context.groups.cp.size() == 1) {
+    for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+      for (Slots* slots : of_lane(lane)) {
+        FD_TRY(Value sum, add_tree(compute_, std::move(*slots), ReduceOp::sum));
+        slots->assign(1, std::move(sum));
+      }
+    }
+    return {};
+  }
+  const auto cps = static_cast<std::size_t>(holdings_.place.cp_lanes.count());
+  std::vector<Value> packs;
+  for (std::size_t c = 0; c < cps; ++c) {
+    std::vector<Value> parts;
+    for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+      for (Slots* slots : of_lane(lane)) parts.push_back(std::move((*slots)[c]));
+    }
+    packs.push_back(Value::pack(parts));
+  }
+  FD_TRY(const Value reduced,
+         context.parts.collectives.all_reduce(context.groups.cp, packs, ReduceOp::sum, context.call("gradients.cp")));
+  std::size_t next = 0;
+  for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+    for (Slots* slots : of_lane(lane)) slots->assign(1, reduced[next++]);
+  }
+  return {};
+}
+
+Result<StepSums> GradientSums::reduce_dp(const NetworkContext& context) {
+  std::vector<Value> packs;
+  for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+    std::vector<Value> parts;
+    for (Slots* slots : of_lane(lane)) parts.push_back(std::move(slots->front()));
+    packs.push_back(Value::pack(parts));
+  }
+  FD_TRY(const Value reduced,
+         context.parts.collectives.all_reduce(context.groups.dp, packs, ReduceOp::sum, context.call("gradients")));
+  StepSums total{.segments = std::vector<Value>(model_.segments().size()), .loss = {}};
+  std::size_t next = 0;
+  for (const std::size_t segment : holdings_.segments) total.segments[segment] = reduced[next++];
+  if (holdings_.last_stage) total.loss = reduced[next];
+  return total;
+}
+
+}  // namespace firedrill

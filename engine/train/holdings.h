@@ -1,0 +1,46 @@
+// Holdings: what one rank holds of a model under a layout, and who else holds the same. A pure function of job, layout
+// and rank, so every rank knows it of all others.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/job/layout.h"
+#include "engine/model/transformer.h"
+
+namespace firedrill {
+
+// A run of the model's pieces. Layers are dealt to stages in order, as evenly as whole layers allow; the embedding
+// belongs to the first stage, the head to the last.
+struct Stage {
+  std::size_t begin = 0;  // pieces
+  std::size_t end = 0;
+};
+
+// All stages of the pipeline in order.
+std::vector<Stage> stages_of(const Model& model, int count);
+
+// One of `count` ranks that hold the same; each saves its share of it.
+struct Holder {
+  int index = 0;
+  int count = 1;
+};
+
+struct Holdings {
+  RankPlace place;
+  Stage stage;
+  bool first_stage = true;
+  bool last_stage = true;
+  std::vector<std::size_t> segments;  // those held, ascending
+  Holder of_shared;                   // segments that all tp lanes share
+  Holder of_lane;                     // segments of one tp lane
+  Holder of_random;                   // random counters of the rank's dp lanes
+
+  bool holds(std::size_t segment) const;
+  // One rank of those that draw a dp lane's samples: the one that tells the observer.
+  bool speaks_for_lane() const { return first_stage && place.tp == 0 && place.cp == 0; }
+};
+
+Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, int rank);
+
+}  // namespace firedrill

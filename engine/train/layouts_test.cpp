@@ -1,0 +1,194 @@
+// Every layout of a job gives the same bits, and the bits are those of the right thing.
+#include <gtest/gtest.h>
+
+#include "engine/model/initial.h"
+#include "engine/model/numerics.h"
+#include "engine/model/reference_model.h"
+#include "engine/train/crew.h"
+#include "engine/train/schedule.h"
+
+namespace firedrill {
+namespace {
+
+std::string text_to_learn() {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += static_cast<char>('a' + (i * i / 3 + i) % 11);
+  return text;
+}
+
+Job small_job(const Lanes& lanes) {
+  Job job;
+  job.model = {.layers = 2, .width = 24, .heads = 4, .hidden = 40, .sequence = 16, .dropout = 0.1};
+  job.lanes = lanes;
+  job.batch = {.lane_micro_batch = 2, .accumulation = 2};
+  job.optimizer = {.lr = 0.003, .warmup_steps = 2, .decay = Decay::cosine, .weight_decay = 0.1, .clip = 1.0};
+  job.steps = 4;
+  return job;
+}
+
+class Layouts : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { pin_numerics(); }
+
+  CrewResult train(const Job& job, const Layout& layout) {
+    EXPECT_EQ(mistakes_in(layout, job), std::vector<std::string>());
+    const Model model(job);
+    const Result<Sampler> sampler = Sampler::make(job, text_.count());
+    return Crew(job, layout, model, *sampler, text_).run(job.steps);
+  }
+
+  void expect_same(const Job& job, const Layout& layout, const CrewResult& golden) {
+    const CrewResult result = train(job, layout);
+    EXPECT_EQ(result.losses, golden.losses) << to_string(layout);
+    for (std::size_t step = 0; step < golden.tensors.size(); ++step) {
+      EXPECT_EQ(result.tensors[step].size(), golden.tensors[step].size()) << to_string(layout);
+      for (const auto& [name, digest] : golden.tensors[step]) {
+        const auto found = result.tensors[step].find(name);
+        ASSERT_TRUE(found != result.tensors[step].end()) << to_string(layout) << ": nobody holds " << name;
+        ASSERT_EQ(found->second, digest) << to_string(layout) << ": step " << step + 1 << ", " << name;
+      }
+    }
+  }
+
+  Value text_ = Value::copy_of(text_to_learn());
+};
+
+TEST_F(Layouts, TensorParallelDegreesChangeNoBit) {
+  const Job job = small_job({.dp = 2, .tp = 4});
+  const CrewResult golden = train(job, {});
+  for (const bool sequence_parallel : {false, true}) {
+    for (const int tp : {1, 2, 4}) {
+      for (const int dp : {1, 2}) {
+        expect_same(job, {.dp = dp, .tp = tp, .sequence_parallel = sequence_parallel}, golden);
+      }
+    }
+  }
+}
+
+TEST_F(Layouts, ContextParallelDegreesChangeNoBit) {
+  const Job job = small_job({.dp = 2, .tp = 2, .cp = 2});
+  const CrewResult golden = train(job, {});
+  for (const bool sequence_parallel : {false, true}) {
+    for (const int tp : {1, 2}) {
+      for (const int cp : {1, 2}) {
+        expect_same(job, {.dp = 2, .tp = tp, .cp = cp, .sequence_parallel = sequence_parallel}, golden);
+      }
+    }
+  }
+}
+
+TEST_F(Layouts, ThreeContextLanesAreAddedByTheirOwnTree) {
+  Job job = small_job({.dp = 3, .tp = 1, .cp = 3});
+  job.model.sequence = 18;
+  const CrewResult golden = train(job, {});
+  expect_same(job, {.dp = 3, .cp = 3}, golden);
+  expect_same(job, {.dp = 1, .cp = 3}, golden);
+}
+
+// One model without lanes, by autograd and LibTorch's AdamW, beside the engine's.
+class Plain {
+ public:
+  explicit Plain(const Job& job) : job_(job), whole_job_(job) {
+    whole_job_.lanes = {.dp = job.lanes.dp};
+    const Model model(whole_job_);
+    DirectCompute compute;
+    std::vector<Value> parameters;
+    for (const Segment& segment : model.segments()) {
+      parameters.push_back(*model.initial_parameters(compute, segment.index, job.seed));
+    }
+    reference_ = std::make_unique<ReferenceModel>(whole_job_, model, parameters);
+    std::vector<at::Tensor> matrices;
+    std::vector<at::Tensor> norms;
+    for (auto& [name, tensor] : reference_->tensors()) (tensor.dim() >= 2 ? matrices : norms).push_back(tensor);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(matrices, std::make_unique<torch::optim::AdamWOptions>(options(job.optimizer.weight_decay)));
+    groups.emplace_back(norms, std::make_unique<torch::optim::AdamWOptions>(options(0)));
+    optimizer_ = std::make_unique<torch::optim::AdamW>(groups, options(0));
+  }
+
+  double step(const at::Tensor& tokens, double lr) {
+    const at::AutoGradMode record(true);
+    for (auto& group : optimizer_->param_groups()) group.options().set_lr(lr);
+    optimizer_->zero_grad();
+    const at::Tensor loss = reference_->whole(tokens) / static_cast<double>(tokens.size(0) * job_.model.sequence);
+    loss.backward();
+    std::vector<at::Tensor> all;
+    for (auto& [name, tensor] : reference_->tensors()) all.push_back(tensor);
+    torch::nn::utils::clip_grad_norm_(all, job_.optimizer.clip);
+    optimizer_->step();
+    return loss.item<double>();
+  }
+  at::Tensor tensor(const std::string& name) { return reference_->tensor(name).detach(); }
+
+ private:
+  torch::optim::AdamWOptions options(double decay) const {
+    const OptimizerSpec& o = job_.optimizer;
+    return torch::optim::AdamWOptions(o.lr).betas({o.beta1, o.beta2}).eps(o.epsilon).weight_decay(decay);
+  }
+
+  const Job& job_;
+  Job whole_job_;
+  std::unique_ptr<ReferenceModel> reference_;
+  std::unique_ptr<torch::optim::AdamW> optimizer_;
+};
+
+// All rows of the global batch.
+at::Tensor batch_of(const Job& job, const Sampler& sampler, const SamplerState& at, const Value& text) {
+  at::Tensor tokens = at::empty({sampler.rows(), job.model.sequence + 1}, at::kByte);
+  const auto bytes = text.as<std::uint8_t>();
+  for (std::int64_t row = 0; row < sampler.rows(); ++row) {
+    const std::int64_t sample = sampler.sample_at(at, row);
+    FD_CHECK(sample >= 0, "the test's batches are full");
+    std::copy_n(bytes.data() + sample * job.model.sequence, job.model.sequence + 1,
+                tokens.data_ptr<std::uint8_t>() + row * (job.model.sequence + 1));
+  }
+  return tokens;
+}
+
+void expect_plain_training(Job job, const Value& text) {
+  job.model.dropout = 0;
+  job.data.last_batch = LastBatch::drop;
+  job.steps = 50;
+  const Model model(job);
+  const Result<Sampler> sampler = Sampler::make(job, text.count());
+  const CrewResult engine = Crew(job, {}, model, *sampler, text).run(job.steps);
+  Plain plain(job);
+  SamplerState at = sampler->start();
+  for (int step = 1; step <= job.steps; ++step) {
+    const double loss = plain.step(batch_of(job, *sampler, at, text), learning_rate(job.optimizer, job.steps, step));
+    ASSERT_NEAR(static_cast<double>(engine.losses[static_cast<std::size_t>(step - 1)]), loss, 3e-4) << "step " << step;
+    at = sampler->advance(at);
+  }
+  EXPECT_LT(engine.losses.back(), 3.0F);
+  for (const Piece& piece : model.pieces()) {
+    if (piece.lanes == 0) continue;
+    const std::string whole = model.segments()[piece.shared].name;
+    for (int lane = 0; lane < job.lanes.tp; ++lane) {
+      const Segment& segment = model.segments()[piece.lanes + static_cast<std::size_t>(lane)];
+      for (const TensorSpec& spec : segment.tensors) {
+        const std::string name = spec.name.substr(segment.name.size() + 1);
+        const LanePart part = lane_part({.name = name.c_str(), .shape = spec.shape},
+                                        static_cast<std::uint32_t>(job.lanes.tp), static_cast<std::uint32_t>(lane));
+        const at::Tensor theirs = plain.tensor(whole + "." + name).contiguous().view({-1});
+        const auto ours = engine.parameters.at(spec.name).as<float>();
+        double distance = 0;
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+          const auto index = part.whole_index(static_cast<std::int64_t>(i));
+          distance += std::abs(static_cast<double>(ours[i]) - static_cast<double>(theirs.data_ptr<float>()[index]));
+        }
+        EXPECT_LT(distance / static_cast<double>(ours.size()), 5e-5) << spec.name;
+      }
+    }
+  }
+}
+
+TEST_F(Layouts, FiftyStepsOfTensorLanesFollowThePlainModel) {
+  expect_plain_training(small_job({.dp = 2, .tp = 2}), text_);
+}
+
+TEST_F(Layouts, FiftyStepsOfContextLanesFollowThePlainModel) {
+  expect_plain_training(small_job({.dp = 1, .tp = 2, .cp = 2}), text_);
+}
+
+}  // namespace
+}  // namespace firedrill
