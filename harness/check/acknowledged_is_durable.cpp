@@ -5,8 +5,8 @@
 // than what was acknowledged before, nor than the floor it was given.
 // Excused: a checkpoint that a fault damaged at rest no longer counts, so the newest acknowledged one of the others
 // must be found (damage by a write excuses nothing: it is there before the acknowledgement); an attempt that cannot
-// read a checkpoint because of a fault, confirms that on another rank, reports the damage and takes an older one; and
-// what a power loss would leave once a sync has lied.
+// read a checkpoint because of a fault, confirms that on another rank, reports the damage and takes an older one, and
+// one that comes after it; and what a power loss would leave once a sync has lied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,22 +67,27 @@ std::string what_probe_says(const ProbeResult& probe) {
   return fmt::format("discovery fails: {}", probe.error);
 }
 
-// This attempt could not read what was acknowledged, because a fault made errors in its search or had damaged what was
-// stored, and reported the damage before it chose.
-bool reported_damage(const Case& run, std::size_t found) {
-  const std::int32_t attempt = run.event(found).attempt;
-  const auto in_attempt = [&](std::uint32_t position) {
-    return position < found && run.event(position).attempt == attempt;
-  };
-  const auto damage = run.history().of(EventKind::damage);
-  if (std::none_of(damage.begin(), damage.end(), in_attempt)) return false;
+// A fault made errors in the search of the attempt, or had damaged what was stored before.
+bool explained(const Case& run, std::uint32_t report) {
   const auto fired = run.history().of(EventKind::fault_fired);
   return std::any_of(fired.begin(), fired.end(), [&](std::uint32_t position) {
     const FaultSpec* spec = run.fault(run.event(position));
-    if (!spec || position >= found) return false;
+    if (!spec || position >= report) return false;
     const Harm harm = info_of(spec->kind).harm;
-    return harm == Harm::rest_damaged || (harm == Harm::error && in_attempt(position));
+    const bool in_attempt = run.event(position).attempt == run.event(report).attempt;
+    return harm == Harm::rest_damaged || (harm == Harm::error && in_attempt);
   });
+}
+
+// What was acknowledged could not be read, and the damage was reported before this attempt chose: by itself, or by an
+// earlier one that has rejected it.
+bool reported_damage(const Case& run, std::size_t found) {
+  const std::int32_t attempt = run.event(found).attempt;
+  const auto excuses = [&](std::uint32_t report) { return report < found && explained(run, report); };
+  const auto by_itself = [&](std::uint32_t report) { return run.event(report).attempt == attempt && excuses(report); };
+  const auto damage = run.history().of(EventKind::damage);
+  const auto rejected = run.history().of(EventKind::rejected);
+  return std::any_of(damage.begin(), damage.end(), by_itself) || std::any_of(rejected.begin(), rejected.end(), excuses);
 }
 
 }  // namespace

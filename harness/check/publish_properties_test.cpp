@@ -126,6 +126,18 @@ TEST_F(AcknowledgedIsDurable, FailsWhenAnAttemptResumesBelowItsFloor) {
   expect_fail("resumes from step 4 although step 6 was acknowledged");
 }
 
+TEST_F(AcknowledgedIsDurable, ExcusesTheAttemptBehindTheOneThatRejectedWhatWasDamaged) {
+  // Attempt 2 dies after its rejection, so attempt 3 finds the mark and no damage of its own.
+  drill_.plan.faults = {FaultSpec{.kind = FaultKind::bit_flip_at_rest}};
+  drill_.add(EventKind::fault_fired, {.rank = 1, .detail = "shards/8-2-1/model-1"});
+  const auto rejection = drill_.events.size();
+  drill_.add(EventKind::rejected, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.start_from({.step = 6, .attempt = 2, .trial = 1}, 8);
+  expect_pass_still();
+  drill_.events.erase(drill_.events.begin() + static_cast<std::ptrdiff_t>(rejection));
+  expect_fail("attempt 3 resumes from step 6 although step 8 was acknowledged");
+}
+
 TEST_F(AcknowledgedIsDurable, HoldsTheRunToALoweredFloorOnly) {
   drill_.add(EventKind::floor_lowered, {.a = 8, .b = 6, .name = "8-2-1"});
   drill_.probe({.view = ProbeView::power_fails, .outcome = ProbeOutcome::found, .found = {6, 2, 1}});
@@ -228,12 +240,28 @@ TEST_F(ValidatedIsKept, CountsAMarkThatALaterAttemptSetsUnderTheIdItMarks) {
   expect_fail("6-2-1 is retired with 1 newer validated checkpoints");
 }
 
+TEST_F(ValidatedIsKept, DoesNotAskARetiredOneBackWhenANewerOneIsRejected) {
+  // 4-1-1 went when 6-2-1 and 8-2-1 were validated; then 8-2-1 is found damaged, and 6-2-1 is all there is.
+  drill_.add(EventKind::rejected, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.probe({.view = ProbeView::processes_die,
+                .outcome = ProbeOutcome::found,
+                .found = {.step = 6, .attempt = 2, .trial = 1},
+                .seen = {{.id = {.step = 6, .attempt = 2, .trial = 1}, .validated = true, .intact = true}}});
+  expect_pass_still();
+}
+
+TEST_F(ValidatedIsKept, LetsAnInterruptedRetirementBeDoneAgain) {
+  drill_.add(EventKind::rejected, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 4, .b = 1, .c = 1, .name = "4-1-1"});
+  expect_pass_still();
+}
+
 TEST_F(ValidatedIsKept, DoesNotCountARejectedOne) {
   drill_.add(EventKind::rejected, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
   drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
   expect_pass_still();
-  drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 4, .b = 1, .c = 1, .name = "4-1-1"});
-  expect_fail("4-1-1 is retired with 1 newer validated checkpoints");
+  drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 6, .b = 2, .c = 1, .name = "6-2-1"});
+  expect_fail("6-2-1 is retired with 0 newer validated checkpoints");
 }
 
 }  // namespace

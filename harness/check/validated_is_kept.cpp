@@ -2,7 +2,8 @@
 //
 // Verified: from a checkpoint's validation on, every later probe, in every view the world offers, sees at least
 // min(checkpoint.keep_validated, number validated so far) validated checkpoints that the audit finds intact, so never
-// none; and a validated checkpoint is retired only behind at least keep_validated newer ones.
+// none; and a validated checkpoint is retired only behind at least keep_validated newer ones. Not counted as validated
+// are those that were rejected, and those that were retired: a later rejection does not bring them back.
 // Excused: of the newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a
 // sync has lied. Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an
 // error of that rank).
@@ -16,23 +17,28 @@
 namespace firedrill {
 namespace {
 
-// The validated checkpoints, without rejected ones, as one walks forward.
+// The validated checkpoints, without rejected and retired ones, as one walks forward.
 class Validated {
  public:
   explicit Validated(const Case& run)
-      : run_(run), marks_(run.history().of(EventKind::validated)), rejected_(run.history().of(EventKind::rejected)) {}
+      : run_(run),
+        marks_(run.history().of(EventKind::validated)),
+        rejected_(run.history().of(EventKind::rejected)),
+        retired_(run.history().of(EventKind::retired)) {}
 
   // Ascending.
   const std::vector<CheckpointId>& before(std::size_t position) {
     for (; mark_ < marks_.size() && marks_[mark_] < position; ++mark_) add(run_.event(marks_[mark_]));
-    for (; reject_ < rejected_.size() && rejected_[reject_] < position; ++reject_) {
-      const Event& event = run_.event(rejected_[reject_]);
-      std::erase(ids_, CheckpointId{.step = event.a, .attempt = event.b, .trial = event.c});
-    }
+    for (; reject_ < rejected_.size() && rejected_[reject_] < position; ++reject_)
+      remove(run_.event(rejected_[reject_]));
+    for (; retire_ < retired_.size() && retired_[retire_] < position; ++retire_) remove(run_.event(retired_[retire_]));
     return ids_;
   }
 
  private:
+  void remove(const Event& event) {
+    std::erase(ids_, CheckpointId{.step = event.a, .attempt = event.b, .trial = event.c});
+  }
   void add(const Event& event) {
     // A later attempt may mark what an earlier one committed, so the id is in the name, not in the event's attempt.
     const auto id = checkpoint_id_from(run_.history().text(event.name));
@@ -44,8 +50,10 @@ class Validated {
   const Case& run_;
   std::span<const std::uint32_t> marks_;
   std::span<const std::uint32_t> rejected_;
+  std::span<const std::uint32_t> retired_;
   std::size_t mark_ = 0;
   std::size_t reject_ = 0;
+  std::size_t retire_ = 0;
   std::vector<CheckpointId> ids_;
 };
 

@@ -95,10 +95,12 @@ FaultSpec draw_fault(Rng& rng, const Plan& plan, int attempts) {
   return fault;
 }
 
-// The kill that ends the first attempt comes when two checkpoints are validated; nothing can be damaged before.
+// The kill that ends the first attempt comes when two checkpoints are validated; nothing can be damaged before. A save
+// that is published aside is done when the next one is dispatched.
 bool let_two_be_validated(Rng& rng, Plan& plan) {
   const Job& job = plan.job;
-  const std::int64_t first = 2 * static_cast<std::int64_t>(job.checkpoint.every) + 1;
+  const int saves = job.checkpoint.mode == PublishMode::async ? 3 : 2;
+  const std::int64_t first = saves * static_cast<std::int64_t>(job.checkpoint.every) + 1;
   if (job.checkpoint.every < 1 || job.checkpoint.keep_validated < 2 || first > job.steps) return false;
   Where& at = plan.faults.front().at;
   at.phase = Phase::forward;
