@@ -179,6 +179,7 @@ TEST(FaultMistakes, TheFirstAttemptReadsNothingInItsSearch) {
               ElementsAre(AllOf(StartsWith("at.attempt is 1"), HasSubstr("attempt: any"))));
   EXPECT_THAT(mistakes(at_call(2, Phase::find, FileOp::read, 2)), IsEmpty());
   EXPECT_THAT(mistakes(at_call(2, Phase::find, FileOp::list, 1)), IsEmpty());
+  EXPECT_THAT(mistakes(at_call(0, Phase::find, FileOp::read, 1)), IsEmpty()) << "the coordinator's own record";
 }
 
 TEST(FaultMistakes, KindsAreHeldAgainstTheirOperations) {

@@ -49,7 +49,8 @@ Operations in_retire(bool coordinator) {
 Operations in_find(bool coordinator, bool first_attempt) {
   Operations all = collective() | only(FileOp::list);
   if (!first_attempt) all |= computing() | reading() | only(FileOp::drop_cache);
-  if (coordinator) all |= writing() | only(FileOp::rename);
+  // Its record of what it has seen is read back.
+  if (coordinator) all |= writing() | reading() | all_of({FileOp::rename, FileOp::drop_cache});
   return all;
 }
 

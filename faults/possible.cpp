@@ -128,15 +128,15 @@ void explain_phase(const FaultSpec& fault, const Operations& about, Mistakes& mi
   const Phase phase = *fault.at.phase;
   const std::string name(to_string(phase));
   const Operations here = operations_in(phase, fault.at.rank == 0, fault.at.attempt == 1);
-  if ((about & operations_in(phase, true, fault.at.attempt == 1)).any()) {
-    mistakes.add("at.rank is {} and at.phase {}, the operation {}: only rank 0, the coordinator, does that there; {}",
-                 fault.at.rank, name, described(about),
-                 here.none() ? "give rank 0, or another phase" : "give rank 0, or one of " + names_of(here));
-  } else if ((about & operations_in(phase, fault.at.rank == 0, false)).any()) {
+  if ((about & operations_in(phase, fault.at.rank == 0, false)).any()) {
     mistakes.add(
         "at.attempt is 1 and at.phase {}, the operation {}: the first attempt has no checkpoint to look at; give "
         "`attempt: any`, or the number of a later one",
         name, described(about));
+  } else if ((about & operations_in(phase, true, fault.at.attempt == 1)).any()) {
+    mistakes.add("at.rank is {} and at.phase {}, the operation {}: only rank 0, the coordinator, does that there; {}",
+                 fault.at.rank, name, described(about),
+                 here.none() ? "give rank 0, or another phase" : "give rank 0, or one of " + names_of(here));
   } else {
     mistakes.add("at.phase is {} and the operation {}: that phase has none; give another phase, or one of {}", name,
                  described(about), names_of(operations_in(phase, true, false)));

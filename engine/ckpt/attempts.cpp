@@ -37,14 +37,9 @@ std::vector<CheckpointId> Protocol::candidates(const Survey& survey) const {
   const auto in = [](const std::vector<CheckpointId>& ids, const CheckpointId& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
-  const auto visible = [&survey, &in](const CheckpointId& id) {
-    return std::all_of(survey.seen.begin(), survey.seen.end(), [&in, &id](const Survey::Seen& seen) {
-      return seen.attempt <= id.attempt || in(seen.accepted, id);
-    });
-  };
   std::vector<CheckpointId> result;
   for (const CheckpointId& id : survey.manifests) {
-    if (!in(survey.rejected, id) && !in(survey.tombstones, id) && visible(id)) result.push_back(id);
+    if (!in(survey.rejected, id) && !in(survey.tombstones, id) && is_visible(survey, id)) result.push_back(id);
   }
   return result;
 }

@@ -93,11 +93,17 @@ class FilesCatalog final : public Catalog {
     return write_mark(files, directory::rejected, id);
   }
 
-  // To a temporary name first: a torn record would hide every checkpoint.
+  // To a temporary name first, and read back before it counts: a torn record would hide every checkpoint.
   Status record_seen(FileSystem& files, const Survey::Seen& seen) override {
     const std::string name = std::to_string(seen.attempt) + ".seen";
     const std::string temporary = path_in(directory::tmp, name);
-    FD_TRY_VOID(write_synced(files, temporary, encode_seen(seen)));
+    const Value record = encode_seen(seen);
+    FD_TRY_VOID(write_synced(files, temporary, record));
+    FD_TRY_VOID(files.drop_cache(temporary));
+    FD_TRY(const Value back, read_whole(files, temporary, seen_size_max));
+    if (back.text() != record.text()) {
+      return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", temporary)};
+    }
     FD_TRY_VOID(files.rename(temporary, path_in(directory::attempts, name)));
     return files.sync_directory(directory::attempts);
   }

@@ -59,11 +59,19 @@ Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view di
 
 Status make_directories(FileSystem& files, const std::vector<std::string>& there,
                         const std::vector<std::string_view>& wanted) {
+  std::vector<std::string_view> new_ones;
   for (const std::string_view name : wanted) {
     if (std::find(there.begin(), there.end(), name) != there.end()) continue;
-    if (Status made = files.make_directory(name); !made && !made.failed_with(Code::already_exists)) return made;
+    Status made = files.make_directory(name);
+    if (!made && !made.failed_with(Code::already_exists)) return made;
+    if (made) new_ones.push_back(name);
   }
-  return files.sync_directory("");
+  Status synced = files.sync_directory("");
+  if (!synced && !synced.failed_with(Code::dead)) {
+    // A later sync promises nothing of names that this one failed on, so the next attempt must make them anew.
+    for (const std::string_view name : new_ones) static_cast<void>(files.remove(name));
+  }
+  return synced;
 }
 
 }  // namespace firedrill

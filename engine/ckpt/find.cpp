@@ -6,11 +6,13 @@
 
 #include "engine/ckpt/agree.h"
 #include "engine/ckpt/protocol.h"
+#include "engine/ckpt/survey.h"
 
 namespace firedrill {
 namespace {
 
-constexpr int looks_max = 3;  // at a candidate that reads differently each time
+constexpr int looks_max = 3;    // at a candidate that reads differently each time
+constexpr int surveys_max = 6;  // for a manifest that may only be late
 
 // What each rank said of a candidate; absent: whole.
 using Verdicts = std::vector<std::optional<Error>>;
@@ -33,6 +35,8 @@ int first_with(const Verdicts& verdicts, Predicate predicate) {
 }
 
 bool is_missing(const Error& error) { return error.code == Code::not_found; }
+// A missing shard is damage, which verify marks as one that another look may not find.
+bool may_be_late(const Error& error) { return is_missing(error) || (is_damage(error) && error.retryable); }
 bool is_other(const Error& error) { return !is_damage(error) && !is_missing(error); }
 
 Event about(EventKind kind, const CheckpointId& id, NameId name, NameId detail = 0) {
@@ -66,6 +70,7 @@ Result<std::optional<Damage>> Protocol::judge(const CheckpointContext& ctx, cons
   const Scope share{.share = ctx.world.me, .shares = ctx.world.size()};
   const Duration patience = ctx.job.cluster.deadline / 2;
   const Time patience_end = ctx.parts.clock.now() + patience;
+  Duration pause = patience / 64;
   const auto look = [&](const Scope& scope) -> Result<Value> {
     auto seen = verify(files, ctx.parts.compute, expectation, id, scope);
     if (seen) {
@@ -74,22 +79,24 @@ Result<std::optional<Damage>> Protocol::judge(const CheckpointContext& ctx, cons
     }
     Error error = std::move(seen).error();
     if (ends_the_call(error)) return error;
-    error.retryable = is_missing(error) && ctx.parts.clock.now() < patience_end;
+    error.retryable = may_be_late(error) && ctx.parts.clock.now() < patience_end;
     return encode_error(error);
   };
   for (int looks = 0; looks < looks_max;) {
     FD_TRY(const Value mine, look(share));
     FD_TRY(const Verdicts verdicts, gather(ctx, "checkpoint.verify", mine));
     if (const int other = first_with(verdicts, is_other); other >= 0) return *verdicts[static_cast<std::size_t>(other)];
-    if (first_with(verdicts, is_missing) >= 0) {
-      const int over = first_with(verdicts, [](const Error& error) { return is_missing(error) && !error.retryable; });
-      if (over >= 0) {
-        return Error{.code = Code::unavailable,
-                     .message = fmt::format("checkpoint {} is listed, but its manifest cannot be opened: {}",
-                                            to_string(id), verdicts[static_cast<std::size_t>(over)]->message),
-                     .retryable = true};
-      }
-      FD_TRY_VOID(ctx.parts.clock.sleep_until(ctx.parts.clock.now() + patience / 64));
+    const int over = first_with(verdicts, [](const Error& error) { return is_missing(error) && !error.retryable; });
+    if (over >= 0) {
+      return Error{.code = Code::unavailable,
+                   .message = fmt::format("checkpoint {} is listed, but its manifest cannot be opened: {}",
+                                          to_string(id), verdicts[static_cast<std::size_t>(over)]->message),
+                   .retryable = true};
+    }
+    // What is not there may only be late: all wait for it, a little longer each time.
+    if (first_with(verdicts, [](const Error& error) { return error.retryable; }) >= 0) {
+      FD_TRY_VOID(ctx.parts.clock.sleep_until(ctx.parts.clock.now() + pause));
+      pause *= 2;
       continue;
     }
     const int reporter = first_with(verdicts, is_damage);
@@ -172,9 +179,23 @@ void Protocol::remember(const Survey& survey, const FindResult& result) {
 Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   const PhaseScope phase(ctx.parts.position, Phase::find);
   Observer& observer = ctx.parts.observer;
-  FD_TRY(const Survey survey, agree_on_survey(ctx));
-  const std::vector<CheckpointId> ids = candidates(survey);
+  FD_TRY(Survey survey, agree_on_survey(ctx));
+  // A manifest that nobody lists although it was validated may only be late.
+  Duration pause = ctx.job.cluster.deadline / 128;
+  for (int looks = 0; looks < surveys_max && !lost_manifests(survey).empty(); ++looks, pause *= 2) {
+    FD_TRY_VOID(ctx.parts.clock.sleep_until(ctx.parts.clock.now() + pause));
+    FD_TRY(survey, agree_on_survey(ctx));
+  }
   FindResult result;
+  for (const CheckpointId& id : lost_manifests(survey)) {
+    const std::string what = "it was validated, and its manifest is gone";
+    if (ctx.coordinator()) {
+      emit(observer, ctx.parts.position,
+           about(EventKind::damage, id, observer.intern(to_string(id)), observer.intern(what)));
+    }
+    result.damaged.push_back({.id = id, .what = what});
+  }
+  const std::vector<CheckpointId> ids = candidates(survey);
   for (auto at = ids.begin(); at != ids.end(); ++at) {
     FD_TRY(std::optional<Damage> damage, judge(ctx, *at, result.manifest));
     if (!damage) {

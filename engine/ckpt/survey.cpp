@@ -14,6 +14,10 @@ namespace {
 constexpr std::string_view seen_schema = "firedrill.seen/1";
 constexpr std::size_t id_size = 8 + 4 + 4;
 
+bool is_in(const std::vector<CheckpointId>& ids, const CheckpointId& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 void write_ids(WireWriter& out, const std::vector<CheckpointId>& ids) {
   out.number(static_cast<std::uint32_t>(ids.size()));
   for (const CheckpointId& id : ids) {
@@ -166,6 +170,21 @@ void sort_attempts(Survey& survey) {
   std::sort(survey.claims.begin(), survey.claims.end());
   std::sort(survey.seen.begin(), survey.seen.end(),
             [](const Survey::Seen& a, const Survey::Seen& b) { return a.attempt < b.attempt; });
+}
+
+bool is_visible(const Survey& survey, const CheckpointId& id) {
+  return std::all_of(survey.seen.begin(), survey.seen.end(), [&id](const Survey::Seen& seen) {
+    return seen.attempt <= id.attempt || is_in(seen.accepted, id);
+  });
+}
+
+std::vector<CheckpointId> lost_manifests(const Survey& survey) {
+  std::vector<CheckpointId> lost;
+  for (const CheckpointId& id : survey.validated) {
+    if (!survey.manifests.empty() && id <= survey.manifests.front()) break;
+    if (!is_in(survey.rejected, id) && !is_in(survey.tombstones, id) && is_visible(survey, id)) lost.push_back(id);
+  }
+  return lost;
 }
 
 }  // namespace firedrill

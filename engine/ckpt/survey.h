@@ -27,6 +27,12 @@ Status add_attempt(Survey& survey, std::string_view name, const std::function<Re
 // By attempt, as a Survey must be.
 void sort_attempts(Survey& survey);
 
+// Every attempt behind that of the checkpoint has seen it.
+bool is_visible(const Survey& survey, const CheckpointId& id);
+// Checkpoints newer than all manifests that have their mark, so they had a manifest that was durable, and have been
+// neither given up nor retired: their manifests are lost. Newest first.
+std::vector<CheckpointId> lost_manifests(const Survey& survey);
+
 inline constexpr std::int64_t seen_size_max = std::int64_t{1} << 24;
 
 }  // namespace firedrill

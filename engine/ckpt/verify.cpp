@@ -92,7 +92,11 @@ Status check_header(const ManifestView& manifest, const ShardRecord& record, std
 Status check_shard_file(FileSystem& files, const ManifestView& manifest, const ShardRecord& record,
                         const std::string& path, bool whole) {
   auto file = files.open(path);
-  if (file.failed_with(Code::not_found)) return damaged(fmt::format("{} is missing", path));
+  if (file.failed_with(Code::not_found)) {
+    Error missing = damaged(fmt::format("{} is missing", path));
+    missing.retryable = true;  // it may only be late
+    return missing;
+  }
   if (!file) return file.error();
   FD_TRY(const std::int64_t size, (*file)->size());
   if (size != record.size) return damaged(fmt::format("{} has {} bytes, not {}", path, size, record.size));
