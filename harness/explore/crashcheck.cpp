@@ -168,6 +168,17 @@ void Check::sample(const crash::CrashSpace& space, const CheckSubject& subject, 
   result_.notes.push_back(sampling.words);
 }
 
+// The newest checkpoint that these operations acknowledged.
+std::optional<CheckpointId> acknowledged_in(const crash::Trace& trace, const std::vector<crash::OperationId>& these) {
+  std::optional<CheckpointId> newest;
+  for (const crash::OperationId id : these) {
+    const crash::Operation& operation = trace.operations[id];
+    if (operation.kind != crash::OperationKind::acknowledged) continue;
+    if (!newest || *newest < operation.checkpoint) newest = operation.checkpoint;
+  }
+  return newest;
+}
+
 }  // namespace
 
 Result<std::vector<CrashCase>> cases_of(const ExploreSubject& subject, const CrashSpec& spec,
@@ -193,6 +204,11 @@ Result<std::vector<CrashCase>> cases_of(const ExploreSubject& subject, const Cra
     CrashCase one{.trace = std::move(run.trace), .certain = {}};
     one.attempts = attempts_in(one.trace);
     one.certain = operations_before(one.trace, spec.attempt, spec.step);
+    if (spec.settled) {
+      one.required = acknowledged_in(one.trace, one.certain);
+      one.trace = settled(one.trace, one.certain);
+      one.certain.clear();
+    }
     cases.push_back(std::move(one));
     return cases;
   }

@@ -1,6 +1,7 @@
 #include "harness/explore/record.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "faults/persistence/recorder.h"
@@ -9,6 +10,49 @@
 #include "harness/world/supervisor.h"
 
 namespace firedrill {
+namespace {
+
+// Does what a successful operation did to a disk of paths.
+void replay(const crash::Operation& operation, std::map<std::string, crash::BaseEntry>& disk) {
+  if (operation.kind != crash::OperationKind::file || operation.error) return;
+  const auto enter = [&](FileKind kind) {
+    disk[operation.path] = {.path = operation.path, .kind = kind, .inode = operation.inode};
+    if (kind == FileKind::file) disk[operation.path].bytes = Value::copy_of(std::string_view());
+  };
+  switch (operation.op) {
+    case FileOp::create: enter(FileKind::file); break;
+    case FileOp::make_directory: enter(FileKind::directory); break;
+    case FileOp::remove: disk.erase(operation.path); break;
+    case FileOp::rename: {
+      std::map<std::string, crash::BaseEntry> moved;
+      const std::string below = operation.path + "/";
+      for (auto at = disk.begin(); at != disk.end();) {
+        const bool moves = at->first == operation.path || at->first.starts_with(below);
+        if (moves) {
+          crash::BaseEntry entry = at->second;
+          entry.path = operation.second + entry.path.substr(operation.path.size());
+          moved[entry.path] = std::move(entry);
+        }
+        at = moves ? disk.erase(at) : std::next(at);
+      }
+      for (auto& [path, entry] : moved) disk[path] = std::move(entry);
+      break;
+    }
+    case FileOp::write:
+      for (auto& [path, entry] : disk) {
+        if (entry.inode != operation.inode) continue;
+        std::string bytes(entry.bytes.text());
+        const auto end = static_cast<std::size_t>(operation.offset) + operation.bytes.size();
+        if (bytes.size() < end) bytes.resize(end, '\0');
+        bytes.replace(static_cast<std::size_t>(operation.offset), operation.bytes.size(), operation.bytes.text());
+        entry.bytes = Value::copy_of(std::string_view(bytes));
+      }
+      break;
+    default: break;
+  }
+}
+
+}  // namespace
 
 Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan) {
   Tables tables;
@@ -31,6 +75,30 @@ std::vector<crash::OperationId> operations_before(const crash::Trace& trace, int
     if (of < attempt || (of == attempt && operation.step < step)) before.push_back(id);
   }
   return before;
+}
+
+crash::Trace settled(const crash::Trace& trace, const std::vector<crash::OperationId>& before) {
+  const std::set<crash::OperationId> gone(before.begin(), before.end());
+  crash::Trace rest{.base = {}, .programs = trace.programs, .operations = {}};
+  std::map<std::string, crash::BaseEntry> disk;  // by path: parents come before their children
+  for (const crash::BaseEntry& entry : trace.base) disk[entry.path] = entry;
+  std::map<crash::OperationId, crash::OperationId> renumbered;
+  for (crash::OperationId id = 0; id < trace.operations.size(); ++id) {
+    crash::Operation operation = trace.operations[id];
+    if (gone.contains(id)) {
+      replay(operation, disk);
+      continue;
+    }
+    std::vector<crash::OperationId> after;
+    for (const crash::OperationId earlier : operation.after) {
+      if (const auto kept = renumbered.find(earlier); kept != renumbered.end()) after.push_back(kept->second);
+    }
+    operation.after = std::move(after);
+    renumbered[id] = static_cast<crash::OperationId>(rest.operations.size());
+    rest.operations.push_back(std::move(operation));
+  }
+  for (auto& [path, entry] : disk) rest.base.push_back(std::move(entry));
+  return rest;
 }
 
 std::vector<FaultSpec> kills_behind_each(const crash::Trace& trace, int attempt, std::int64_t step) {

@@ -22,6 +22,9 @@ Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan);
 // earlier steps.
 std::vector<crash::OperationId> operations_before(const crash::Trace& trace, int attempt, std::int64_t step);
 
+// The trace without these operations: what they did is its base. They must be all that happened before the others.
+crash::Trace settled(const crash::Trace& trace, const std::vector<crash::OperationId>& before);
+
 // One kill behind each operation of the disk that attempt `attempt` does from `step` on, in the recorded order.
 std::vector<FaultSpec> kills_behind_each(const crash::Trace& trace, int attempt, std::int64_t step);
 

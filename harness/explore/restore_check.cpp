@@ -79,6 +79,8 @@ class RestoreCheck::Rank {
     if (!seams_.transport.connect(addresses, sim::never)) return;
     while (seams_.host.wait(begin_event, sim::never)) {
       found_.reset();
+      // A catalog in RocksDB stays open from the claim on, and this is another disk.
+      if (check_.subject_.job.checkpoint.catalog == CatalogKind::rocksdb) protocol_ = check_.subject_.protocol();
       try {
         status_ = recover();
       } catch (const CheckFailure& failure) {

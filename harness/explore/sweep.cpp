@@ -54,17 +54,34 @@ std::vector<FaultSpec> variants_of(const SweepOptions& options) {
   return variants;
 }
 
-int attempts_in(const History& history) { return static_cast<int>(history.of(EventKind::attempt_started).size()); }
-
 bool fired(const History& history, std::size_t fault) {
   const auto all = history.of(EventKind::fault_fired);
   return std::any_of(all.begin(), all.end(),
                      [&](std::uint32_t position) { return history[position].a == static_cast<std::int64_t>(fault); });
 }
 
-SweepOutcome outcome_of(const History& history, int attempts) {
+// The attempt in which the fault first fired ended badly, and no planned death explains that.
+bool ended_by(const History& history, const Plan& plan, std::size_t fault) {
+  std::int32_t attempt = 0;
+  bool other_death = false;
+  for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
+    const Event& event = history[position];
+    const auto index = static_cast<std::size_t>(event.a);
+    if (index == fault && attempt == 0) attempt = event.attempt;
+    if (attempt == event.attempt && index != fault) {
+      other_death = other_death || info_of(plan.faults[index].kind).harm == Harm::death;
+    }
+  }
+  const auto ends = history.of(EventKind::attempt_ended);
+  return !other_death && std::any_of(ends.begin(), ends.end(), [&](std::uint32_t position) {
+    const Event& event = history[position];
+    return event.attempt == attempt && (event.a > 0 || event.b > 0);
+  });
+}
+
+SweepOutcome outcome_of(const History& history, const Plan& plan) {
   if (!history.of(EventKind::rejected).empty()) return SweepOutcome::stepped_back;
-  if (attempts_in(history) > attempts) return SweepOutcome::restarted;
+  if (ended_by(history, plan, plan.faults.size() - 1)) return SweepOutcome::restarted;
   return history.of(EventKind::save_failed).empty() ? SweepOutcome::went_on : SweepOutcome::saved_again;
 }
 
@@ -127,8 +144,8 @@ std::vector<std::string> mistakes_in_sweep(const Plan& base, const std::vector<F
   return {};
 }
 
-Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSpec& group, const SweepOptions& options,
-                               int attempts) {
+Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSpec& group,
+                               const SweepOptions& options) {
   SweptGroup swept;
   for (FaultSpec fault = group; swept.positions < options.limit; ++fault.at.nth) {
     const Plan plan = with_fault(base, fault);
@@ -139,7 +156,7 @@ Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSp
     }
     ++swept.positions;
     if (trial.verdict == RunVerdict::pass) {
-      ++swept.outcomes[outcome_of(session.history(), attempts)];
+      ++swept.outcomes[outcome_of(session.history(), plan)];
       continue;
     }
     swept.failures.push_back({.plan = plan,

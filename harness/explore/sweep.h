@@ -38,7 +38,7 @@ std::vector<std::string> mistakes_in_sweep(const Plan& base, const std::vector<F
 enum class SweepOutcome : std::uint8_t {
   went_on,       // as if nothing had been
   saved_again,   // a try or a publish failed, and the attempt went on
-  restarted,     // an attempt more was needed
+  restarted,     // the attempt ended, and the next one went on
   stepped_back,  // damage was found, and an older checkpoint was taken
 };
 std::string_view to_string(SweepOutcome outcome);
@@ -56,8 +56,7 @@ struct SweptGroup {
   std::vector<SweepFailure> failures;
   bool complete = false;  // the last n fired no more
 };
-// `attempts`: as above. Errors: what the session says; of bad input only.
-Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSpec& group, const SweepOptions& options,
-                               int attempts);
+// Errors: what the session says.
+Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSpec& group, const SweepOptions& options);
 
 }  // namespace firedrill

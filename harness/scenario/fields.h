@@ -263,6 +263,7 @@ void visit(V& v, CrashFrom& from) {
 template <class V>
 void visit(V& v, CrashSpec& crash) {
   v.field("from", CrashFrom{crash});
+  v.field("settled", crash.settled);
   v.field("profile", crash.profile);
   v.field("torn", crash.torn);
   v.field("kill_everywhere", crash.kill_everywhere);

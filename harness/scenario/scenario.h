@@ -48,10 +48,11 @@ enum class CrashProfile : std::uint8_t { posix, ext4, nfs };
 std::string_view to_string(CrashProfile profile);
 
 struct CrashSpec {
-  // The power fails at this step of this attempt at the earliest: all that happened before has happened, though what
-  // was not synced may still be lost. 0: any time.
+  // The power fails at this step of this attempt at the earliest: all that happened before has happened. 0: any time.
   int attempt = 1;
   std::int64_t step = 0;
+  // What happened before is on the disk, too; else what of it was not synced may still be lost.
+  bool settled = false;
   CrashProfile profile = CrashProfile::posix;
   bool torn = true;  // a write may also miss its first, its middle or its last sector alone
   // The first attempt from `step` on is killed behind each of its operations in turn, caches survive, the next attempt

@@ -260,7 +260,7 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\nset: {job.steps: 4}\nworld: process\n"
                     "expect: {fail: one_provenance}\n"),
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\n"
-                    "crash: {from: {attempt: 2, step: 4}, profile: nfs, torn: false, twice: true}\n")}) {
+                    "crash: {from: {attempt: 2, step: 4}, settled: true, profile: nfs, torn: false, twice: true}\n")}) {
     const Scenario scenario = good(text);
     const std::string printed = print(scenario, folder_);
     const Scenario again = good(printed);

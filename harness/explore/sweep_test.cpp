@@ -1,0 +1,119 @@
+// The sweep hits every position and no other, tells what came of it, and is caught out by a broken engine.
+#include "harness/explore/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/model/numerics.h"
+
+namespace firedrill {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Two saves, and a kill behind the first of them.
+Plan two_saves(const std::string& mutant = {}) {
+  const Loaded<Scenario> scenario = load_scenario(
+      "scenarios/storage/one_publish.yaml",
+      {.set = {"faults=[{kill: {}, at: {rank: 1, step: 3, phase: backward}}]"}, .properties = {}, .world = {}});
+  EXPECT_THAT(scenario.mistakes, IsEmpty());
+  return make_plan(*scenario.value, {.seed = {}, .mutant = mutant, .settings = {}});
+}
+
+// Each test may be the first in its process to compute anything.
+class Sweep : public testing::Test {
+ protected:
+  Sweep() { pin_numerics(); }
+};
+
+struct Swept {
+  std::int64_t positions = 0;
+  std::map<SweepOutcome, std::int64_t> outcomes;
+  std::vector<SweepFailure> failures;
+  bool complete = true;
+};
+
+Swept sweep(const SweepOptions& options, const std::string& mutant = {}) {
+  Session session(SessionOptions{});
+  const Plan base = sweep_base(two_saves(mutant), options.kind);
+  Swept all;
+  for (const FaultSpec& group : sweep_groups(base, options, 2)) {
+    Result<SweptGroup> swept = sweep_group(session, base, group, options);
+    EXPECT_TRUE(swept) << describe(group);
+    if (!swept) continue;
+    all.positions += swept->positions;
+    for (const auto& [outcome, count] : swept->outcomes) all.outcomes[outcome] += count;
+    for (SweepFailure& failure : swept->failures) all.failures.push_back(std::move(failure));
+    all.complete = all.complete && swept->complete;
+  }
+  return all;
+}
+
+TEST_F(Sweep, HitsEachWriteOfTheRunOnce) {
+  const Swept all = sweep({.kind = FaultKind::dropped_write});
+  // Two saves of 4 x 3 shards and a manifest each, and the records of what the two attempts have seen.
+  EXPECT_EQ(all.positions, 2 * (4 * 3 + 1) + 2);
+  EXPECT_TRUE(all.complete);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_EQ(all.outcomes.at(SweepOutcome::saved_again), 2 * 13);
+  EXPECT_EQ(all.outcomes.at(SweepOutcome::restarted), 2);
+}
+
+TEST_F(Sweep, GoesOnFromAPositionWhereTheFaultIsSticky) {
+  const Swept all = sweep({.kind = FaultKind::io_error, .times = 0});
+  EXPECT_TRUE(all.complete);
+  EXPECT_THAT(all.failures, IsEmpty());
+  EXPECT_GT(all.outcomes.at(SweepOutcome::restarted), 100);
+}
+
+TEST_F(Sweep, IsIncompleteWhereItsLimitCutsItShort) {
+  const Swept all = sweep({.kind = FaultKind::dropped_write, .limit = 2});
+  EXPECT_FALSE(all.complete);
+  EXPECT_LT(all.positions, 28);
+}
+
+TEST_F(Sweep, FindsABrokenEngineAndSaysHowToSeeItAgain) {
+  const Swept all = sweep({.kind = FaultKind::no_space}, "protocol_swallowed_write_error");
+  ASSERT_FALSE(all.failures.empty());
+  const SweepFailure& failure = all.failures.front();
+  EXPECT_EQ(failure.verdict, RunVerdict::fail);
+  EXPECT_FALSE(failure.property.empty());
+  EXPECT_THAT(reproduce_line(failure.plan), HasSubstr("--set 'faults=[{\"kill\""));
+  Session session(SessionOptions{});
+  const Result<Trial> again = session.trial(failure.plan);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->verdict, RunVerdict::fail);
+  EXPECT_EQ(again->evidence, failure.evidence);
+}
+
+TEST_F(Sweep, LeavesOutTheScenariosOwnFaultsOfTheKind) {
+  const Plan base = sweep_base(two_saves(), FaultKind::kill);
+  EXPECT_THAT(base.faults, IsEmpty());
+  EXPECT_EQ(base.recovery.budget, two_saves().recovery.budget + 1);
+}
+
+TEST_F(Sweep, HasAPlaceForEachVariantAndNoneThatCannotBe) {
+  const Plan base = sweep_base(two_saves(), FaultKind::torn_write);
+  std::set<std::string> places;
+  for (const FaultSpec& group : sweep_groups(base, {.kind = FaultKind::torn_write}, 2)) {
+    EXPECT_TRUE(places.insert(describe(group)).second) << describe(group);
+    EXPECT_TRUE(group.at.phase == Phase::save || group.at.rank == 0) << describe(group);
+  }
+  // For each third and attempt: four ranks in two saves, and rank 0 in two commits and in the search.
+  EXPECT_EQ(places.size(), 3U * 2 * (4 * 2 + 2 + 1));
+}
+
+TEST_F(Sweep, RefusesWhatNoSystemSurvives) {
+  Plan plan = two_saves();
+  plan.faults.push_back({.kind = FaultKind::lose_unsynced_data, .at = {.rank = 1, .step = 2, .phase = Phase::save}});
+  const SweepOptions options{.kind = FaultKind::lying_sync};
+  const Plan base = sweep_base(plan, options.kind);
+  EXPECT_THAT(mistakes_in_sweep(base, sweep_groups(base, options, 2)), ElementsAre(HasSubstr("beyond any system")));
+}
+
+}  // namespace
+}  // namespace firedrill
