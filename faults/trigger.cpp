@@ -8,6 +8,8 @@ bool kind_fits(FaultKind kind, const CallSite& call) {
   const FaultKindInfo& info = info_of(kind);
   if (info.file_ops == 0) return true;
   if (call.op != SeamOp::file || (info.file_ops >> static_cast<int>(call.file_op) & 1) == 0) return false;
+  // A catalog of another kind than files has one copy: damaged, it is refused, and nothing can stand in for it.
+  if (info.harm == Harm::write_damaged && call.path.starts_with("catalog/")) return false;
   return !info.checkpoints_only || call.path.empty() || call.path.starts_with("shards/") ||
          call.path.starts_with("manifests/");
 }
