@@ -138,6 +138,10 @@ TEST(CrashSpace, HoldsWhatTheSlowCheckerFindsUnderPosixWithRenamesThatTear) {
   check_profile({.kind = ProfileKind::posix, .atomic_rename = false});
 }
 
+TEST(CrashSpace, HoldsWhatTheSlowCheckerFindsUnderPosixWithCachesPerNode) {
+  check_profile({.kind = ProfileKind::posix, .node_caches = true});
+}
+
 TEST(CrashSpace, HoldsWhatTheSlowCheckerFindsUnderExt4) {
   check_profile({.kind = ProfileKind::ext4});
   check_profile({.kind = ProfileKind::ext4, .zeros = false});

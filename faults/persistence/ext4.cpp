@@ -79,7 +79,7 @@ class Ext4 {
     for (std::uint32_t cell = 0; cell < structure_.names.size(); ++cell) {
       const std::vector<NameVersion>& versions = structure_.names[cell].versions;
       for (std::uint32_t v = 1; v < versions.size(); ++v) {
-        if (versions[v].settled || versions[v].lost_by) continue;
+        if (versions[v].lost_by) continue;
         facts_.implies(facts_.named(cell, v), facts_.journaled(*versions[v].operation));
         facts_.implies(facts_.journaled(*versions[v].operation), facts_.named(cell, v));
       }
@@ -89,7 +89,6 @@ class Ext4 {
   void add_sizes() {  // rules 2 and 3
     for (const auto& [inode, file] : structure_.files) {
       for (std::uint32_t v = 1; v < file.sizes.size(); ++v) {
-        if (file.sizes[v].settled) continue;
         const OperationId operation = *file.sizes[v].operation;
         for (const OperationId change : metadata_) {
           if (order_.before(change, operation)) facts_.implies(facts_.sized(inode, v), facts_.journaled(change));

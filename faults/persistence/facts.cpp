@@ -44,17 +44,6 @@ void Facts::add_common_rules(const Structure& structure) {
 }
 
 void Facts::add_deaths(const Structure& structure) {
-  for (std::uint32_t cell = 0; cell < structure.names.size(); ++cell) {
-    const std::vector<NameVersion>& versions = structure.names[cell].versions;
-    for (std::uint32_t v = 1; v < versions.size(); ++v) {
-      if (versions[v].settled) implies(issued(*versions[v].operation), named(cell, v));
-    }
-  }
-  for (const auto& [inode, file] : structure.files) {
-    for (std::uint32_t v = 1; v < file.sizes.size(); ++v) {
-      if (file.sizes[v].settled) implies(issued(*file.sizes[v].operation), sized(inode, v));
-    }
-  }
   for (const Spared& item : structure.spared) {
     if (item.is_name) {
       implies(issued(item.death), named(item.index, item.version));

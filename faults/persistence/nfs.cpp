@@ -21,9 +21,6 @@
 //
 // Not part of this: what other clients see meanwhile (attribute caches, negative look-ups; nfs(5)) is a fault of
 // visibility, not of persistence; an export with `async` breaks rules 1 and 4 (exports(5)): the lying-sync fault.
-#include <algorithm>
-#include <iterator>
-
 #include "faults/persistence/rules.h"
 
 namespace firedrill::crash {
@@ -38,11 +35,8 @@ void add_nfs_rules(const Structure& structure, const ProfileOptions& /*options*/
   for (std::uint32_t write = 0; write < structure.writes.size(); ++write) {  // rules 3 to 5
     const WriteItem& item = structure.writes[write];
     if (item.failed || item.lost_by) continue;
-    const int client = structure.node_of(item.operation);
-    std::vector<Sync> syncs;
-    const std::vector<Sync>& all = structure.files.at(item.file).syncs;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(syncs),
-                 [&](const Sync& sync) { return structure.node_of(sync.operation) == client; });
+    const std::vector<Sync> syncs =
+        syncs_of_node(structure, structure.files.at(item.file).syncs, structure.node_of(item.operation));
     for (const Sync& sync : syncs) {
       if (promised(structure.order(), item.operation, sync, syncs)) {
         force_write(structure, facts.issued(sync.operation), write, facts);

@@ -52,7 +52,7 @@ class Fates {
     for (std::uint32_t cell = 0; cell < names.size(); ++cell) {
       for (std::uint32_t v = 1; v < names[cell].versions.size(); ++v) {
         const NameVersion& version = names[cell].versions[v];
-        if (!version.settled) made_[*version.operation].push_back({cell, v, version.second});
+        made_[*version.operation].push_back({cell, v, version.second});
       }
     }
   }

@@ -33,10 +33,13 @@ namespace firedrill::crash {
 
 void add_posix_rules(const Structure& structure, const ProfileOptions& options, Facts& facts) {
   const HappensBefore& order = structure.order();
+  const auto covering = [&](const std::vector<Sync>& syncs, OperationId item) {
+    return options.node_caches ? syncs_of_node(structure, syncs, structure.node_of(item)) : syncs;
+  };
   for (std::uint32_t write = 0; write < structure.writes.size(); ++write) {  // rules 1 and 8
     const WriteItem& item = structure.writes[write];
     if (item.failed || item.lost_by) continue;
-    const std::vector<Sync>& syncs = structure.files.at(item.file).syncs;
+    const std::vector<Sync> syncs = covering(structure.files.at(item.file).syncs, item.operation);
     for (const Sync& sync : syncs) {
       if (!sync.is_close && promised(order, item.operation, sync, syncs)) {
         force_write(structure, facts.issued(sync.operation), write, facts);
@@ -47,9 +50,10 @@ void add_posix_rules(const Structure& structure, const ProfileOptions& options, 
     for (const auto& [name, cell] : directory.cells) {
       const std::vector<NameVersion>& versions = structure.names[cell].versions;
       for (std::uint32_t v = 1; v < versions.size(); ++v) {
-        if (versions[v].lost_by || versions[v].settled) continue;
-        for (const Sync& sync : directory.syncs) {
-          if (promised(order, *versions[v].operation, sync, directory.syncs)) {
+        if (versions[v].lost_by) continue;
+        const std::vector<Sync> syncs = covering(directory.syncs, *versions[v].operation);
+        for (const Sync& sync : syncs) {
+          if (promised(order, *versions[v].operation, sync, syncs)) {
             facts.implies(facts.issued(sync.operation), facts.named(cell, v));
           }
         }

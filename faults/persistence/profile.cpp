@@ -25,6 +25,7 @@ std::optional<ProfileKind> profile_kind_from(std::string_view name) {
 std::string describe(const ProfileOptions& options) {
   std::string text(to_string(options.kind));
   if (options.kind == ProfileKind::posix) text += options.atomic_rename ? ", rename atomic" : ", rename not atomic";
+  if (options.kind == ProfileKind::posix && options.node_caches) text += ", caches per node";
   if (options.torn) text += ", torn";
   if (options.zeros) text += ", zeros";
   if (options.kind == ProfileKind::ext4 && options.replace_flushes) text += ", replace flushes";

@@ -40,6 +40,9 @@ struct ProfileOptions {
   ProfileKind kind = ProfileKind::posix;
   // posix: both names of a rename change together. ext4 and nfs always do.
   bool atomic_rename = true;
+  // posix: every node caches apart, and a sync covers only what its own node issued, as on the disk of engine/sim; else
+  // the whole run sees one coherent file system, as the standard has it. nfs always does.
+  bool node_caches = false;
   // An unsynced write may also miss its first, its middle or its last sector alone (of those it has more than one of).
   bool torn = true;
   // What is lost may also read as zeros. ext4: a file may have its size and yet read as zeros (dioread_nolock).

@@ -7,27 +7,7 @@
 
 namespace firedrill::crash {
 
-namespace {
-
-// The item is this change of this name, or this write.
-bool is_item(const Operation& operation, const UnsyncedItem& item, InodeId file, bool second) {
-  if (operation.kind != OperationKind::file || operation.error) return false;
-  if (item.kind == UnsyncedKind::data) {
-    return !second && operation.op == FileOp::write && operation.inode == file && operation.offset == item.offset &&
-           static_cast<std::int64_t>(operation.bytes.size()) == item.size;
-  }
-  switch (operation.op) {
-    case FileOp::create:
-    case FileOp::make_directory: return !second && !item.removal && operation.path == item.path;
-    case FileOp::remove: return !second && item.removal && operation.path == item.path;
-    case FileOp::rename: return item.removal != second && (second ? operation.second : operation.path) == item.path;
-    default: return false;
-  }
-}
-
-}  // namespace
-
-Recorder::Recorder(std::vector<BaseEntry> base) {
+Recorder::Recorder(std::vector<BaseEntry> base, std::function<std::uint64_t()> number) : number_(std::move(number)) {
   for (const BaseEntry& entry : base) {
     names_[entry.path] = entry.inode;
     next_inode_ = std::max(next_inode_, entry.inode + 1);
@@ -80,6 +60,7 @@ OperationId Recorder::append(ProgramId program, Operation operation) {
   apply(operation);
   const auto id = static_cast<OperationId>(trace_.operations.size());
   trace_.operations.push_back(std::move(operation));
+  numbers_.push_back(number_ ? number_() : 0);
   operations_of_[program].push_back(id);
   known.clock[program] = static_cast<std::uint32_t>(operations_of_[program].size());
   known.stamp = nullptr;
@@ -172,19 +153,15 @@ InodeId Recorder::inode_of(std::string_view path) const {
   return find(path);
 }
 
-std::optional<LostItem> Recorder::find_item(int node, const UnsyncedItem& item,
-                                            const std::vector<LostItem>& taken) const {
-  const InodeId file = find(item.path);
-  for (auto id = static_cast<OperationId>(trace_.operations.size()); id-- > 0;) {
+LostItem Recorder::find_item(const UnsyncedItem& item) const {
+  for (auto id = static_cast<OperationId>(numbers_.size()); id-- > 0;) {
     const Operation& operation = trace_.operations[id];
-    if (trace_.programs[operation.program].node != node) continue;
-    for (const bool second : {false, true}) {
-      const LostItem found{id, second};
-      const bool free = std::find(taken.begin(), taken.end(), found) == taken.end();
-      if (free && is_item(operation, item, file, second)) return found;
-    }
+    if (numbers_[id] != item.operation || operation.kind != OperationKind::file || operation.error) continue;
+    if (operation.op == FileOp::sync || operation.op == FileOp::sync_directory || operation.op == FileOp::close)
+      continue;
+    return {id, operation.op == FileOp::rename && !item.removal};
   }
-  return std::nullopt;
+  FD_CHECK(false, "no recorded operation has the number {} of what was lost at {}", item.operation, item.path);
 }
 
 void Recorder::node_died(int node, std::span<const UnsyncedItem> lost) {
@@ -192,12 +169,7 @@ void Recorder::node_died(int node, std::span<const UnsyncedItem> lost) {
   Operation operation;
   operation.kind = OperationKind::node_died;
   operation.node = node;
-  // From the newest back, so that the newest of several like items is the one that was not synced.
-  for (std::size_t i = lost.size(); i-- > 0;) {
-    const std::optional<LostItem> item = find_item(node, lost[i], operation.lost);
-    FD_CHECK(item.has_value(), "no recorded operation made what node {} lost at {}", node, lost[i].path);
-    operation.lost.push_back(*item);
-  }
+  for (const UnsyncedItem& item : lost) operation.lost.push_back(find_item(item));
   int attempt = 0;
   for (const Program& program : trace_.programs) attempt = std::max(attempt, program.attempt);
   const ProgramId world = enter({.attempt = attempt, .rank = -1, .node = -1});
@@ -219,7 +191,7 @@ void Recorder::see_what_is_left() {
   for (std::size_t i = 0; i < directories.size(); ++i) {
     const auto [directory, path] = directories[i];
     for (const auto& [name, cell] : structure->directories.at(directory).cells) {
-      const InodeId inode = structure->names[cell].versions.back().inode;
+      const InodeId inode = structure->names[cell].seen();
       if (inode == no_inode) continue;
       const std::string full = path.empty() ? name : path + "/" + name;
       names_[full] = inode;

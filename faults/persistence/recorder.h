@@ -11,6 +11,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,13 +30,15 @@ class Recorder {
   using Clock = std::vector<std::uint32_t>;  // by program: how many of its operations happened before
   using Stamp = std::shared_ptr<const Clock>;
 
-  explicit Recorder(std::vector<BaseEntry> base);
+  // `number`: the storage's own number of the last operation that changed it (sim::Disk::operations), by which it names
+  // unsynced items; needed by node_died only.
+  explicit Recorder(std::vector<BaseEntry> base, std::function<std::uint64_t()> number = nullptr);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   // All operations so far happen before everything that programs of this attempt do.
   void attempt_started(int attempt);
-  // The node lost its caches. `lost`: the items that are gone, as the disk listed them; others are durable.
+  // The node lost its caches. `lost`: those of its unsynced items that are gone; its others are durable.
   void node_died(int node, std::span<const UnsyncedItem> lost);
 
   // The trace so far. In full when no program runs.
@@ -67,11 +70,13 @@ class Recorder {
   void move_names(const std::string& from, const std::string& to);
   Stamp stamp_of(ProgramId program);
   void join(ProgramId program, const Stamp& stamp);
-  std::optional<LostItem> find_item(int node, const UnsyncedItem& item, const std::vector<LostItem>& taken) const;
+  LostItem find_item(const UnsyncedItem& item) const;
   void see_what_is_left();
 
   mutable std::mutex mutex_;
+  std::function<std::uint64_t()> number_;
   Trace trace_;
+  std::vector<std::uint64_t> numbers_;  // by operation
   std::map<std::string, InodeId, std::less<>> names_;
   InodeId next_inode_ = root_inode + 1;
   std::vector<Known> known_;                                 // by program

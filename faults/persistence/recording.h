@@ -2,15 +2,19 @@
 // see what passes them: put them next to the disk and the wire, below the faults, to record what really happened there;
 // above the faults, to record what the engine was told.
 //
-// A rank has one RankRecorder. Its tasks share the decorators; `task` tells which of them runs now (the sim world knows
-// its fiber; a rank without a second task needs none). Spawned tasks and host events give edges.
+// Threads: as the parts they are put around; tasks of one rank may share them. Errors: those of the inner part.
+//
+// A rank has one RankRecorder. Its tasks share the decorators; `running` tells them apart (see below). Spawned tasks
+// and host events give edges.
 //
 // Calls that failed because the rank is dead or fenced had no effect and are not recorded.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/seam/file_system.h"
@@ -23,21 +27,30 @@ namespace firedrill::crash {
 
 class RankRecorder {
  public:
-  // `task`: a number for the running task, equal for all calls of it; 0 for the main task. None: there is one task.
-  RankRecorder(Recorder& recorder, const Position& position, int node, std::function<int()> task = nullptr)
-      : recorder_(recorder), position_(position), node_(node), task_(std::move(task)) {}
+  // `running`: something that stands for the task that runs now, the same in all calls of it and in no other's that
+  // lives, for example the address of its fiber. None: the rank has one task, or all of them count as one.
+  RankRecorder(Recorder& recorder, const Position& position, int node,
+               std::function<std::uintptr_t()> running = nullptr)
+      : recorder_(recorder), position_(position), node_(node), running_(std::move(running)) {}
 
   // The program that runs now.
   ProgramId program();
   OperationId record(Operation operation) { return recorder_.record(program(), position_, std::move(operation)); }
   Recorder& recorder() { return recorder_; }
+  // Tasks count from 1 in the order in which they were spawned; the main task is 0.
+  int next_task();
+  void task_started(int task);
+  void task_ended();
   const Position& position() const { return position_; }
 
  private:
   Recorder& recorder_;
   const Position& position_;
   int node_;
-  std::function<int()> task_;
+  std::function<std::uintptr_t()> running_;
+  std::mutex mutex_;
+  int tasks_spawned_ = 0;
+  std::map<std::uintptr_t, int> tasks_;                // that run; never gone through
   std::map<std::pair<int, int>, ProgramId> programs_;  // by attempt and task
 };
 
@@ -78,6 +91,7 @@ class RecordingHost final : public ForwardingHost {
 
  private:
   RankRecorder& rank_;
+  std::mutex mutex_;
   std::map<EventId, Recorder::Stamp> notified_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace firedrill::crash {
 
@@ -15,6 +16,14 @@ Error contradiction(const Trace& trace, OperationId id, std::string_view what) {
 }
 
 }  // namespace
+
+InodeId NameCell::seen() const {
+  return std::find_if(versions.rbegin(), versions.rend(), [](const NameVersion& v) { return !v.lost_by; })->inode;
+}
+
+std::int64_t FileHistory::size_seen() const {
+  return std::find_if(sizes.rbegin(), sizes.rend(), [](const SizeVersion& v) { return !v.lost_by; })->size;
+}
 
 Result<Structure> Structure::of(const Trace& trace) {
   Structure structure(trace);
@@ -51,7 +60,7 @@ Result<InodeId> Structure::directory_at(std::string_view path) const {
     path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
     const DirectoryHistory& directory = directories.at(inode);
     const auto cell = directory.cells.find(part);
-    inode = cell == directory.cells.end() ? no_inode : names[cell->second].versions.back().inode;
+    inode = cell == directory.cells.end() ? no_inode : names[cell->second].seen();
     if (!directories.contains(inode)) {
       return Error{.code = Code::not_found, .message = fmt::format("no directory {}", part)};
     }
@@ -68,7 +77,7 @@ Result<Structure::Spot> Structure::spot(OperationId id, std::string_view path) {
     cell = cells.emplace(file_name(path), static_cast<std::uint32_t>(names.size())).first;
     names.push_back({*directory, cell->first, {NameVersion{}}});
   }
-  return Spot{cell->second, names[cell->second].versions.back().inode};
+  return Spot{cell->second, names[cell->second].seen()};
 }
 
 std::uint32_t Structure::add_version(std::uint32_t cell, const NameVersion& version) {
@@ -141,7 +150,7 @@ void Structure::apply_write(OperationId id) {
                   .bytes = operation.bytes.as_bytes(),
                   .failed = operation.error.has_value()};
   if (write.bytes.size() == 0) return;
-  if (write.end() > file.sizes.back().size) {
+  if (write.end() > file.size_seen()) {
     file.sizes.push_back({.operation = id, .size = write.end(), .failed = write.failed});
   }
   file.writes.push_back(static_cast<std::uint32_t>(writes.size()));
@@ -159,19 +168,13 @@ void Structure::lose_names(OperationId id, const std::set<std::pair<OperationId,
   const int node = trace_->operations[id].node;
   for (std::uint32_t cell = 0; cell < names.size(); ++cell) {
     std::vector<NameVersion>& versions = names[cell].versions;
-    std::uint32_t left = 0;  // the newest version that is not lost
     std::uint32_t spared_version = 0;
     for (std::uint32_t v = 1; v < versions.size(); ++v) {
       NameVersion& version = versions[v];
-      if (!version.settled && lost.contains({*version.operation, version.second})) version.lost_by = id;
-      if (version.lost_by) continue;
-      left = v;
-      if (!version.settled && node_of(*version.operation) == node) spared_version = v;
+      if (lost.contains({*version.operation, version.second})) version.lost_by = id;
+      if (!version.lost_by && node_of(*version.operation) == node) spared_version = v;
     }
     if (spared_version > 0) spared.push_back({id, true, cell, spared_version});
-    if (left + 1 < versions.size()) {
-      add_version(cell, {.operation = id, .inode = versions[left].inode, .settled = true});
-    }
   }
 }
 
@@ -187,9 +190,10 @@ void Structure::lose_writes(OperationId id, const std::set<std::pair<OperationId
       if (node_of(write.operation) == node && !write.failed) spared.push_back({id, false, index, 0});
     }
     for (SizeVersion& version : file.sizes) {
-      if (version.operation && !version.settled && lost.contains({*version.operation, false})) version.lost_by = id;
+      if (version.operation && lost.contains({*version.operation, false})) version.lost_by = id;
     }
-    if (file.sizes.back().lost_by) file.sizes.push_back({.operation = id, .size = size, .settled = true});
+    // Another write that was not lost may reach as far as a lost one did.
+    if (size > file.size_seen()) file.sizes.push_back({.operation = id, .size = size});
   }
 }
 
@@ -198,6 +202,13 @@ bool promised(const HappensBefore& order, OperationId item, const Sync& sync, st
   return std::none_of(syncs.begin(), syncs.end(), [&](const Sync& other) {
     return other.failed && !order.before(other.operation, item) && !order.before(sync.operation, other.operation);
   });
+}
+
+std::vector<Sync> syncs_of_node(const Structure& structure, std::span<const Sync> syncs, int node) {
+  std::vector<Sync> own;
+  std::copy_if(syncs.begin(), syncs.end(), std::back_inserter(own),
+               [&](const Sync& sync) { return structure.node_of(sync.operation) == node; });
+  return own;
 }
 
 }  // namespace firedrill::crash

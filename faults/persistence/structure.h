@@ -2,6 +2,7 @@
 // and by which operation, and which syncs each file and directory saw. It is the ground on which a profile's rules
 // stand (facts.h) and knows of no profile itself.
 //
+// What a node's death took stays in the list, marked; what all see behind it is the newest version that is not lost.
 // Versions of one name (or of one file's size) are in the order in which they were made, which happens-before agrees
 // with; version 0 is what the trace began with.
 #pragma once
@@ -23,13 +24,14 @@ struct NameVersion {
   InodeId inode = no_inode;                   // none: absent
   bool second = false;                        // of a rename: the new name
   std::optional<OperationId> lost_by = {};    // the node's death that took it
-  bool settled = false;                       // made by that death: what was left of the name
 };
 
 struct NameCell {
   InodeId directory = root_inode;
   std::string name;
   std::vector<NameVersion> versions;
+
+  InodeId seen() const;  // by all, at the end of the list
 };
 
 // The two names of a rename: cell and version of each.
@@ -46,7 +48,6 @@ struct SizeVersion {
   std::int64_t size = 0;
   bool failed = false;
   std::optional<OperationId> lost_by = {};
-  bool settled = false;
 };
 
 struct WriteItem {
@@ -71,6 +72,8 @@ struct FileHistory {
   std::vector<std::uint32_t> writes;
   std::vector<SizeVersion> sizes;
   std::vector<Sync> syncs;
+
+  std::int64_t size_seen() const;
 };
 
 struct DirectoryHistory {
@@ -128,5 +131,7 @@ class Structure {
 // Whether a sync promises an item that `item` made: it succeeded behind it, and none of `syncs` failed possibly
 // between.
 bool promised(const HappensBefore& order, OperationId item, const Sync& sync, std::span<const Sync> syncs);
+// Those of `syncs` that the node called.
+std::vector<Sync> syncs_of_node(const Structure& structure, std::span<const Sync> syncs, int node);
 
 }  // namespace firedrill::crash

@@ -1,7 +1,6 @@
-// For tests: the profiles again, in plain operational words, for small traces. It goes through all cuts one by one; for
-// each it lists what every name, every size and every write may have come to by the rules of the profile, tries all
-// combinations, and reads each disk. It shares the trace and the order with CrashSpace, and nothing else: no facts, no
-// windows, no cells.
+// For tests: the profiles again, in plain operational words. All cuts one by one; for each, what every name, every size
+// and every write may have come to; all combinations; and a look at each disk. It shares the trace and the order with
+// CrashSpace, and nothing else: no facts, no windows, no cells.
 #pragma once
 
 #include <cstring>
@@ -49,12 +48,11 @@ class SlowChecker {
     std::vector<SyncCall> syncs;
   };
   using Names = std::map<Place, InodeId>;
-  using Bytes = std::set<std::string>;
+  using Bytes = std::set<std::string>;  // digests
 
   const Operation& at(OperationId id) const { return trace_.operations[id]; }
   int node(OperationId id) const { return trace_.programs[at(id).program].node; }
-
-  // -- what the trace did ---------------------------------------------------------------------------------------------
+  // what the trace did
   InodeId look_up(std::string_view path) const {
     InodeId inode = root_inode;
     while (!path.empty()) {
@@ -101,8 +99,7 @@ class SlowChecker {
       change(operation.second, id, operation.inode);
     }
   }
-
-  // -- cuts -----------------------------------------------------------------------------------------------------------
+  // cuts
   void cuts(Cut& cut, OperationId next) {
     if (next == trace_.operations.size()) {
       for (const OperationId id : certain_) {
@@ -111,11 +108,10 @@ class SlowChecker {
       crash(cut);
       return;
     }
-    bool possible = true;
-    for (OperationId id = 0; id < next; ++id) possible = possible && (cut[id] || !order_.before(id, next));
-    cut[next] = false;
     cuts(cut, next + 1);
-    if (!possible) return;
+    for (OperationId id = 0; id < next; ++id) {
+      if (!cut[id] && order_.before(id, next)) return;
+    }
     cut[next] = true;
     cuts(cut, next + 1);
     cut[next] = false;
@@ -142,16 +138,19 @@ class SlowChecker {
     return true;
   }
   bool name_is_synced(const Cut& cut, InodeId directory, OperationId id) const {
-    const auto syncs = directory_syncs_.find(directory);
-    if (syncs == directory_syncs_.end()) return false;
-    for (const SyncCall& sync : syncs->second) {
-      if (cut[sync.operation] && promises(sync, syncs->second, id)) return true;
+    const auto all = directory_syncs_.find(directory);
+    if (all == directory_syncs_.end()) return false;
+    std::vector<SyncCall> syncs = all->second;
+    if (profile_.node_caches)
+      std::erase_if(syncs, [&](const SyncCall& sync) { return node(sync.operation) != node(id); });
+    for (const SyncCall& sync : syncs) {
+      if (cut[sync.operation] && promises(sync, syncs, id)) return true;
     }
     return false;
   }
 
-  // -- posix and nfs: each name by itself, then renames as a whole
-  // ---------------------------------------------------------
+  // posix and nfs: each name by itself, then renames as a whole
+  //
   using Kept = std::map<std::pair<OperationId, bool>, bool>;  // of a rename: which of its names got onto the disk
   void names_left(const Cut& cut, std::map<Place, std::vector<Change>>::const_iterator name, const Names& names,
                   const Kept& kept) {
@@ -183,8 +182,7 @@ class SlowChecker {
       names_left(cut, std::next(name), more, halves);
     }
   }
-
-  // -- ext4: a prefix of the changes of names -------------------------------------------------------------------------
+  // ext4: a prefix of the changes of names
   bool changes_names(OperationId id) const {
     const Operation& operation = at(id);
     return operation.kind == OperationKind::file && !operation.error &&
@@ -256,10 +254,9 @@ class SlowChecker {
     }
     read(names, [&](InodeId file) { return file_left(cut, file, committed); });
   }
-
-  // -- files ----------------------------------------------------------------------------------------------------------
+  // files
   bool extends(const WrittenFile& file, OperationId id) const {
-    std::int64_t size = static_cast<std::int64_t>(file.base.size());
+    auto size = static_cast<std::int64_t>(file.base.size());
     for (const OperationId write : file.writes) {
       if (write == id) return end(id) > size;
       size = std::max(size, end(write));
@@ -274,9 +271,9 @@ class SlowChecker {
     if (at(write).error) return false;
     std::vector<SyncCall> syncs;
     for (const SyncCall& sync : file.syncs) {
-      const bool counts =
-          profile_.kind == ProfileKind::nfs ? node(sync.operation) == node(write) : !sync.is_close || sync.failed;
-      if (counts) syncs.push_back(sync);
+      const bool own = node(sync.operation) == node(write);
+      const bool nfs = profile_.kind == ProfileKind::nfs;
+      if ((own || !(nfs || profile_.node_caches)) && (nfs || !sync.is_close || sync.failed)) syncs.push_back(sync);
     }
     for (const SyncCall& sync : syncs) {
       if (cut[sync.operation] && promises(sync, syncs, write)) return true;
@@ -286,12 +283,11 @@ class SlowChecker {
     }
     return false;
   }
-
   // All that the bytes of the file may be.
   Bytes file_left(const Cut& cut, InodeId inode, const std::set<OperationId>& committed) const {
     const WrittenFile& file = files_.at(inode);
     Bytes all;
-    std::vector<OperationId> extending = {trace_.operations.empty() ? 0U : static_cast<OperationId>(-1)};
+    std::vector<OperationId> extending = {0};  // in front: the size in the base, of no operation
     std::size_t oldest = 0;
     std::vector<OperationId> writes;
     for (const OperationId write : file.writes) {
@@ -335,9 +331,8 @@ class SlowChecker {
       }
       write_left(writes, next + 1, whole, more, all);
     };
-    const auto written = [&](std::int64_t i) {
-      return at(write).bytes.text()[static_cast<std::size_t>(i - at(write).offset)];
-    };
+    const std::string_view text = at(write).bytes.text();
+    const auto written = [&](std::int64_t i) { return text[static_cast<std::size_t>(i - at(write).offset)]; };
     put([&](std::int64_t i, char) { return written(i); });
     if (whole.contains(write)) return;
     const bool zeros = profile_.zeros && profile_.kind != ProfileKind::ext4;
@@ -351,8 +346,7 @@ class SlowChecker {
       if (zeros) put([&](std::int64_t i, char) { return i / 512 == torn ? '\0' : written(i); });
     }
   }
-
-  // -- reading what is left -------------------------------------------------------------------------------------------
+  // reading what is left
   void read(const Names& names, const std::function<Bytes(InodeId)>& bytes_of) {
     std::map<InodeId, std::vector<std::string>> paths;  // of files
     Content content;
@@ -378,8 +372,8 @@ class SlowChecker {
                const std::map<InodeId, Bytes>& bytes,
                std::map<InodeId, std::vector<std::string>>::const_iterator file) {
     if (file == paths.end()) {
-      const auto [it, added] = contents_.emplace(content, newest_);
-      it->second = std::max(it->second, newest_);
+      std::int64_t& newest = contents_[content];
+      newest = std::max(newest, newest_);
       return;
     }
     for (const std::string& digest : bytes.at(file->first)) {
