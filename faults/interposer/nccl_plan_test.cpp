@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace firedrill::interposer {
 namespace {
 
@@ -117,6 +120,16 @@ TEST(NcclPlan, RefusesMoreFaultsThanARingHolds) {
   for (int i = 1; i < fault_slot_count; ++i) many += "," + faults;
   EXPECT_TRUE(nccl_plan_from_json(with(many), "plan.json").ok());
   EXPECT_THAT(refusal(with(many + "," + faults)), HasSubstr("65 faults; at most 64"));
+}
+
+TEST(NcclPlan, TheExampleOfTheReadmeIsAPlan) {
+  std::ifstream stream("faults/interposer/README.md");
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  const std::size_t begin = text.find("```json");
+  ASSERT_NE(begin, std::string::npos);
+  const auto plan = nccl_plan_from_json(text.substr(begin + 7, text.find("```", begin + 7) - begin - 7), "README.md");
+  ASSERT_TRUE(plan.ok()) << describe(plan.error());
+  EXPECT_EQ(plan->faults.size(), 6U);
 }
 
 TEST(NcclPlan, NamesAFileThatIsNotThere) {
