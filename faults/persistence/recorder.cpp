@@ -7,7 +7,7 @@
 
 namespace firedrill::crash {
 
-Recorder::Recorder(std::vector<BaseEntry> base, std::function<std::uint64_t()> number) : number_(std::move(number)) {
+Recorder::Recorder(std::vector<BaseEntry> base) {
   for (const BaseEntry& entry : base) {
     names_[entry.path] = entry.inode;
     next_inode_ = std::max(next_inode_, entry.inode + 1);

@@ -30,14 +30,15 @@ class Recorder {
   using Clock = std::vector<std::uint32_t>;  // by program: how many of its operations happened before
   using Stamp = std::shared_ptr<const Clock>;
 
-  // `number`: the storage's own number of the last operation that changed it (sim::Disk::operations), by which it names
-  // unsynced items; needed by node_died only.
-  explicit Recorder(std::vector<BaseEntry> base, std::function<std::uint64_t()> number = nullptr);
+  explicit Recorder(std::vector<BaseEntry> base);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   // All operations so far happen before everything that programs of this attempt do.
   void attempt_started(int attempt);
+  // The storage's own number of its last operation (sim::Disk::operations), by which it names unsynced items. Must be
+  // given before the first operation of a run in which nodes die.
+  void number_by(std::function<std::uint64_t()> number) { number_ = std::move(number); }
   // The node lost its caches. `lost`: those of its unsynced items that are gone; its others are durable.
   void node_died(int node, std::span<const UnsyncedItem> lost);
 

@@ -62,34 +62,13 @@ class RecordingFile final : public ForwardingFile {
 }  // namespace
 
 ProgramId RankRecorder::program() {
-  const std::uintptr_t running = running_ ? running_() : 0;
+  const std::pair key(position_.attempt, task_ ? task_() : 0);
   const std::lock_guard lock(mutex_);
-  const auto task = tasks_.find(running);
-  const std::pair key(position_.attempt, task == tasks_.end() ? 0 : task->second);
   if (const auto known = programs_.find(key); known != programs_.end()) return known->second;
   const ProgramId program =
       recorder_.program({.attempt = position_.attempt, .rank = position_.rank, .node = node_, .task = key.second});
   programs_.emplace(key, program);
   return program;
-}
-
-int RankRecorder::next_task() {
-  const std::lock_guard lock(mutex_);
-  return ++tasks_spawned_;
-}
-
-void RankRecorder::task_started(int task) {
-  if (!running_) return;
-  const std::uintptr_t running = running_();
-  const std::lock_guard lock(mutex_);
-  tasks_[running] = task;
-}
-
-void RankRecorder::task_ended() {
-  if (!running_) return;
-  const std::uintptr_t running = running_();
-  const std::lock_guard lock(mutex_);
-  tasks_.erase(running);
 }
 
 Result<std::unique_ptr<File>> RecordingFileSystem::create(std::string_view path) {
@@ -149,15 +128,8 @@ Result<Value> RecordingTransport::recv(int peer, Tag tag, Time deadline) {
 }
 
 Status RecordingHost::spawn(std::string_view name, std::function<void()> task) {
-  // A task that dies by an exception takes its number with it, too.
-  struct Running {
-    Running(RankRecorder& recorder, int number) : rank(recorder) { rank.task_started(number); }
-    ~Running() { rank.task_ended(); }
-    RankRecorder& rank;
-  };
   const Recorder::Stamp before = rank_.recorder().stamp(rank_.program());
-  return inner_.spawn(name, [this, before, number = rank_.next_task(), task = std::move(task)] {
-    const Running running(rank_, number);
+  return inner_.spawn(name, [this, before, task = std::move(task)] {
     rank_.recorder().learn(rank_.program(), before);
     task();
   });

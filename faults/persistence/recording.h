@@ -4,13 +4,12 @@
 //
 // Threads: as the parts they are put around; tasks of one rank may share them. Errors: those of the inner part.
 //
-// A rank has one RankRecorder. Its tasks share the decorators; `running` tells them apart (see below). Spawned tasks
-// and host events give edges.
+// A rank's tasks may share one RankRecorder and its decorators, or have their own; `task` tells which of them runs now.
+// Spawned tasks and host events give edges.
 //
 // Calls that failed because the rank is dead or fenced had no effect and are not recorded.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,30 +26,23 @@ namespace firedrill::crash {
 
 class RankRecorder {
  public:
-  // `running`: something that stands for the task that runs now, the same in all calls of it and in no other's that
-  // lives, for example the address of its fiber. None: the rank has one task, or all of them count as one.
-  RankRecorder(Recorder& recorder, const Position& position, int node,
-               std::function<std::uintptr_t()> running = nullptr)
-      : recorder_(recorder), position_(position), node_(node), running_(std::move(running)) {}
+  // `task`: a number for the running task, the same in all calls of it, 0 for the main task. None: the rank has one
+  // task, or all of them count as one.
+  RankRecorder(Recorder& recorder, const Position& position, int node, std::function<int()> task = nullptr)
+      : recorder_(recorder), position_(position), node_(node), task_(std::move(task)) {}
 
   // The program that runs now.
   ProgramId program();
   OperationId record(Operation operation) { return recorder_.record(program(), position_, std::move(operation)); }
   Recorder& recorder() { return recorder_; }
-  // Tasks count from 1 in the order in which they were spawned; the main task is 0.
-  int next_task();
-  void task_started(int task);
-  void task_ended();
   const Position& position() const { return position_; }
 
  private:
   Recorder& recorder_;
   const Position& position_;
   int node_;
-  std::function<std::uintptr_t()> running_;
+  std::function<int()> task_;
   std::mutex mutex_;
-  int tasks_spawned_ = 0;
-  std::map<std::uintptr_t, int> tasks_;                // that run; never gone through
   std::map<std::pair<int, int>, ProgramId> programs_;  // by attempt and task
 };
 

@@ -166,7 +166,7 @@ TEST(Recording, FollowsMessagesAndTasksOfRanks) {
   for (int rank = 0; rank < 2; ++rank) {
     positions.push_back(std::make_unique<Position>(Position{.attempt = 1, .rank = rank}));
     ranks.push_back(std::make_unique<RankRecorder>(recorder, *positions.back(), rank, [&machine] {
-      return reinterpret_cast<std::uintptr_t>(&machine.scheduler().current());
+      return machine.scheduler().current().name == "second" ? 1 : 0;
     }));
   }
   const Time deadline{std::chrono::seconds(1)};
@@ -236,10 +236,8 @@ TEST(Recording, NotesAcknowledgementsAndCommits) {
 class Work {
  public:
   explicit Work(bool deaths)
-      : recorder_({}, [this] { return disk_.operations(); }),
-        first_(recorder_, disk_, 0, 0),
-        second_(recorder_, disk_, 1, 1),
-        deaths_(deaths) {
+      : recorder_({}), first_(recorder_, disk_, 0, 0), second_(recorder_, disk_, 1, 1), deaths_(deaths) {
+    recorder_.number_by([this] { return disk_.operations(); });
     if (!deaths_) return;
     FD_CHECK(first_.files.make_directory("d").ok() && first_.files.sync_directory("").ok(), "no directory");
   }

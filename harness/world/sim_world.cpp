@@ -230,6 +230,9 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
                                     : (options.memo ? static_cast<Compute&>(memo_) : direct_)) {
   resources_.machine.reset(
       {.schedule = {.seed = subject.plan.seed}, .costs = costs_of(subject.plan.job.cluster), .disk = {}});
+  if (options_.recorder != nullptr) {
+    options_.recorder->number_by([&resources] { return resources.machine.disk().operations(); });
+  }
   resources_.machine.disk().on_change = [this](const sim::DiskChange& change) { disk_changed(change); };
   for (const FaultSpec& fault : subject.plan.faults) fault_names_.push_back(recorder_.intern(describe(fault)));
 }
