@@ -241,7 +241,9 @@ TEST_F(ValidatedIsKept, CountsAMarkThatALaterAttemptSetsUnderTheIdItMarks) {
 }
 
 TEST_F(ValidatedIsKept, DoesNotAskARetiredOneBackWhenANewerOneIsRejected) {
-  // 4-1-1 went when 6-2-1 and 8-2-1 were validated; then 8-2-1 is found damaged, and 6-2-1 is all there is.
+  // 4-1-1 may go when 6-2-1 and 8-2-1 are validated, and its tombstone stands before anybody says so; then 8-2-1 is
+  // found damaged, and 6-2-1 is all there is.
+  std::erase_if(drill_.events, [](const Event& event) { return event.kind == EventKind::retired && event.a == 4; });
   drill_.add(EventKind::rejected, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
   drill_.probe({.view = ProbeView::processes_die,
                 .outcome = ProbeOutcome::found,

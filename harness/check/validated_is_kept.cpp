@@ -2,8 +2,8 @@
 //
 // Verified: from a checkpoint's validation on, every later probe, in every view the world offers, sees at least
 // min(checkpoint.keep_validated, number validated so far) validated checkpoints that the audit finds intact, so never
-// none; and a validated checkpoint is retired only behind at least keep_validated newer ones. Not counted as validated
-// are those that were rejected, and those that were retired: a later rejection does not bring them back.
+// none; and a validated checkpoint is retired only behind at least keep_validated newer ones. What may go once may go
+// for good: a later rejection does not bring it back.
 // Excused: of the newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a
 // sync has lied. Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an
 // error of that rank).
@@ -17,11 +17,13 @@
 namespace firedrill {
 namespace {
 
-// The validated checkpoints, without rejected and retired ones, as one walks forward.
+// The validated checkpoints, without rejected and retired ones, as one walks forward; and those of them that must be
+// there, because not yet `keep` newer ones have been.
 class Validated {
  public:
-  explicit Validated(const Case& run)
+  Validated(const Case& run, std::int64_t keep)
       : run_(run),
+        keep_(keep),
         marks_(run.history().of(EventKind::validated)),
         rejected_(run.history().of(EventKind::rejected)),
         retired_(run.history().of(EventKind::retired)) {}
@@ -34,20 +36,32 @@ class Validated {
     for (; retire_ < retired_.size() && retired_[retire_] < position; ++retire_) remove(run_.event(retired_[retire_]));
     return ids_;
   }
+  const std::vector<CheckpointId>& owed_before(std::size_t position) {
+    before(position);
+    return owed_;
+  }
 
  private:
   void remove(const Event& event) {
-    std::erase(ids_, CheckpointId{.step = event.a, .attempt = event.b, .trial = event.c});
+    const CheckpointId id{.step = event.a, .attempt = event.b, .trial = event.c};
+    std::erase(ids_, id);
+    std::erase(owed_, id);
   }
   void add(const Event& event) {
     // A later attempt may mark what an earlier one committed, so the id is in the name, not in the event's attempt.
     const auto id = checkpoint_id_from(run_.history().text(event.name));
     if (!id) return;
-    const auto place = std::lower_bound(ids_.begin(), ids_.end(), *id);
-    if (place == ids_.end() || *place != *id) ids_.insert(place, *id);
+    insert(ids_, *id);
+    insert(owed_, *id);
+    if (std::ssize(owed_) > keep_) owed_.erase(owed_.begin());
+  }
+  static void insert(std::vector<CheckpointId>& ids, const CheckpointId& id) {
+    const auto place = std::lower_bound(ids.begin(), ids.end(), id);
+    if (place == ids.end() || *place != id) ids.insert(place, id);
   }
 
   const Case& run_;
+  std::int64_t keep_;
   std::span<const std::uint32_t> marks_;
   std::span<const std::uint32_t> rejected_;
   std::span<const std::uint32_t> retired_;
@@ -55,6 +69,7 @@ class Validated {
   std::size_t reject_ = 0;
   std::size_t retire_ = 0;
   std::vector<CheckpointId> ids_;
+  std::vector<CheckpointId> owed_;
 };
 
 // The validated checkpoints newer than `id`: by their events, and by the last probe, since a rank may die between the
@@ -80,12 +95,9 @@ std::int64_t newer_than(const Case& run, const CheckpointId& id, std::vector<Che
   return std::distance(std::upper_bound(known.begin(), known.end(), id), known.end());
 }
 
-// How many of the newest `keep` must be whole.
-std::int64_t due_at(const Case& run, std::size_t position, const std::vector<CheckpointId>& validated,
-                    std::int64_t keep) {
-  const auto newest = std::min<std::ptrdiff_t>(keep, std::ssize(validated));
-  if (!run.storage_damaged_before(position)) return newest;
-  return std::count_if(validated.end() - newest, validated.end(),
+std::int64_t due_at(const Case& run, std::size_t position, const std::vector<CheckpointId>& owed) {
+  if (!run.storage_damaged_before(position)) return std::ssize(owed);
+  return std::count_if(owed.begin(), owed.end(),
                        [&](const CheckpointId& id) { return !run.lost_before(position, id); });
 }
 
@@ -100,7 +112,7 @@ std::string list(const std::vector<SeenCheckpoint>& seen) {
 }
 
 std::string check_retired(const Case& run, std::int64_t keep, std::int64_t& checked) {
-  Validated validated(run);
+  Validated validated(run, keep);
   for (const std::uint32_t position : run.history().of(EventKind::retired)) {
     const Event& event = run.event(position);
     const CheckpointId id{.step = event.a, .attempt = event.b, .trial = event.c};
@@ -121,9 +133,9 @@ std::string check_retired(const Case& run, std::int64_t keep, std::int64_t& chec
 Verdict judge_validated_is_kept(const Case& run) {
   const std::int64_t keep = std::max(run.plan().job.checkpoint.keep_validated, 1);
   ProbeCounts counts;
-  Validated validated(run);
+  Validated validated(run, keep);
   for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const std::int64_t due = due_at(run, position, validated.before(position), keep);
+    const std::int64_t due = due_at(run, position, validated.owed_before(position));
     if (due == 0) continue;
     const Event& event = run.event(position);
     const ProbeResult& probe = run.history().probe(event);

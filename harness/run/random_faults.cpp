@@ -62,6 +62,14 @@ const Place& draw_place(Rng& rng, const Share& share) {
 
 bool damages_at_rest(FaultKind kind) { return info_of(kind).harm == Harm::rest_damaged; }
 
+// A step whose save comes when another one is validated: a first one that is damaged in silence and never validated,
+// since its attempt dies, leaves nothing to start from.
+std::optional<std::int64_t> later_save(Rng& rng, const Job& job) {
+  const int every = job.checkpoint.every;
+  if (every < 1 || job.steps < 2 * every) return std::nullopt;
+  return every * (2 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(job.steps / every - 1))));
+}
+
 // Sets the options of the kind.
 void draw_options(Rng& rng, FaultSpec& fault) {
   fault.lost = static_cast<Part>(rng.below(3));
@@ -124,6 +132,10 @@ Plan random_faults(Plan base, std::uint64_t seed) {
       if (damaged || !let_two_be_validated(rng, plan)) continue;
       damaged = true;
       fault.at.attempt = 2;
+    }
+    if (info_of(fault.kind).harm == Harm::write_damaged) {
+      fault.at.step = later_save(rng, plan.job);
+      if (!fault.at.step) continue;
     }
     plan.faults.push_back(std::move(fault));
   }
