@@ -24,7 +24,7 @@ struct CrashCheckArguments {
   std::string profile;  // "": the scenario's; with a mutant all
   std::string engine;
   std::string trace;
-  double seconds = 600;
+  std::optional<double> seconds;
   bool hash_again = false;
 };
 
@@ -144,7 +144,7 @@ Status check_all(const CrashCheckArguments& arguments, const CommonOptions& comm
   CrashCheckOptions options{.jobs = common.jobs,
                             .keep_digests = !arguments.hash_again,
                             .stop_at_first = !common.mutant.empty(),
-                            .seconds_max = arguments.seconds,
+                            .seconds_max = arguments.seconds.value_or(common.mutant.empty() ? 600.0 : 60.0),
                             .seed = plan.seed,
                             .progress = tell};
   if (!arguments.engine.empty()) {
@@ -203,9 +203,9 @@ Work add_crashcheck(CLI::App& app) {
   app.add_option("--engine", arguments->engine, "Default: explicit where its count says it can finish, else lazy")
       ->check(CLI::IsMember({"explicit", "lazy"}));
   app.add_option("--trace", arguments->trace, "Explores the trace in this file; records it there if there is none");
-  app.add_option("--time", arguments->seconds, "Seconds for each profile, after which the rest is sampled")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--time", arguments->seconds,
+                 "Seconds for each profile, after which the rest is sampled (default: 600; with a mutant 60)")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--hash-again", arguments->hash_again, "Every byte that is read is hashed again, in each state");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }

@@ -109,6 +109,15 @@ Status Check::add(const CrashCase& one) {
       leaves_.push_back(FirstLoss::of(leaf));
     };
   }
+  if (options_.stop_at_first) {
+    // A wrong protocol mostly shows itself at the loss of one thing; to walk all states may take long.
+    const Sampling first = sample_states(*space, subject, explore, {.seconds = 2, .losses_max = 1, .random = false});
+    if (first.exploration.violations > 0) take(first.exploration, *space, subject);
+    if (over()) {
+      result_.complete = false;
+      return {};
+    }
+  }
   const bool lazily = engine == EngineKind::lazy || spec_.twice;
   const Exploration exploration =
       lazily ? explore_lazily(*space, subject, explore) : explore_explicitly(*space, subject, explore);
@@ -163,7 +172,7 @@ Status Check::again_after(const CrashCase& one, const crash::CrashSpace& space) 
 }
 
 void Check::sample(const crash::CrashSpace& space, const CheckSubject& subject, const ExploreOptions& explore) {
-  const Sampling sampling = sample_states(space, subject, explore, options_.seed);
+  const Sampling sampling = sample_states(space, subject, explore, {.seed = options_.seed});
   take(sampling.exploration, space, subject);
   result_.notes.push_back(sampling.words);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "engine/base/rng.h"
@@ -98,24 +99,28 @@ class StateSampler final : public Decider {
     }
   }
 
-  Sampling run(double seconds) {
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-    const auto systematic =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds * 0.8));
-    const bool prefixes = losses(0, systematic);
-    const bool singles = prefixes && losses(1, systematic);
-    const bool pairs = singles && losses(2, systematic);
+  Sampling run(const SampleOptions& sample) {
+    const auto after = [began = Clock::now()](double seconds) {
+      return began + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    const auto end = after(sample.seconds);
+    const auto systematic = after(sample.random ? sample.seconds * 0.8 : sample.seconds);
+    bool goes_on = true;
+    std::array<bool, 3> all{};
+    for (int count = 0; count <= sample.losses_max && goes_on; ++count) {
+      goes_on = all[static_cast<std::size_t>(count)] = losses(count, systematic);
+    }
     std::uint64_t random = 0;
-    while (Clock::now() < end && !stopped_) {
+    while (sample.random && Clock::now() < end && !stopped_) {
       sample_random();
       ++random;
     }
+    const auto said = [&all](std::size_t count) { return all[count] ? "every" : "not every"; };
     Sampling sampling;
-    const auto said = [](bool all) { return all ? "every" : "some"; };
     sampling.words = fmt::format(
-        "sampled, not complete: {} prefix of {} operations in flight, {} single loss, {} pair of losses, "
-        "{} random states",
-        said(prefixes), in_flight_.size(), said(singles), said(pairs), random);
+        "sampled: {} prefix of the {} operations in flight, {} single loss in them, {} pair of losses, {} "
+        "random states",
+        said(0), in_flight_.size(), said(1), said(2), random);
     mine_.complete = false;
     mine_.covered = mine_.restored + mine_.fresh + mine_.violations;
     sampling.exploration = std::move(mine_);
@@ -131,7 +136,8 @@ class StateSampler final : public Decider {
  private:
   // All states of every prefix with so many losses. False: the time was not enough.
   bool losses(int count, Clock::time_point end) {
-    for (std::size_t prefix = 0; prefix <= in_flight_.size(); ++prefix) {
+    // The longest first: behind the last acknowledgement most is owed.
+    for (std::size_t prefix = in_flight_.size() + 1; prefix-- > 0;) {
       const std::size_t firsts = count >= 1 ? prefix : 1;
       for (std::size_t first = 0; first < firsts; ++first) {
         const std::size_t seconds = count >= 2 ? first : 1;
@@ -232,8 +238,8 @@ class StateSampler final : public Decider {
 }  // namespace
 
 Sampling sample_states(const crash::CrashSpace& space, const CheckSubject& subject, const ExploreOptions& options,
-                       std::uint64_t seed, double seconds) {
-  return StateSampler(space, subject, options, seed).run(seconds);
+                       const SampleOptions& sample) {
+  return StateSampler(space, subject, options, sample.seed).run(sample);
 }
 
 }  // namespace firedrill

@@ -16,8 +16,14 @@ struct Sampling {
   std::string words;
 };
 
-// `seconds`: for the whole; random states get a fifth of it.
+struct SampleOptions {
+  std::uint64_t seed = 1;
+  double seconds = 20.0;  // for the whole; random states get a fifth of it
+  int losses_max = 2;
+  bool random = true;
+};
+
 Sampling sample_states(const crash::CrashSpace& space, const CheckSubject& subject, const ExploreOptions& options,
-                       std::uint64_t seed, double seconds = 20.0);
+                       const SampleOptions& sample = {});
 
 }  // namespace firedrill

@@ -63,16 +63,18 @@ bool assign_all(const CrashSpace& space, const Assignment& assignment, crash::Pa
   return true;
 }
 
+bool is_loss(std::string_view fate) {
+  return fate.starts_with("lost") || fate.starts_with("torn") || fate.starts_with("zeros") ||
+         fate.find("name lost") != std::string_view::npos;
+}
+
 void picture(crash::Partial& partial, const std::vector<OperationId>& certain, Story& story) {
   for (const crash::Fate& fate : partial.picture()) {
     const crash::Operation& operation = partial.space().trace().operations[fate.operation];
     const bool before = std::find(certain.begin(), certain.end(), fate.operation) != certain.end();
     if (before || operation.kind == crash::OperationKind::committed) continue;
     story.operations.push_back({.operation = describe(partial.space().trace(), fate.operation), .fate = fate.what});
-    const bool kept = fate.what == "durable" || operation.kind != crash::OperationKind::file ||
-                      operation.op == FileOp::sync || operation.op == FileOp::sync_directory ||
-                      operation.op == FileOp::close;
-    if (!kept) ++story.losses;
+    if (is_loss(fate.what)) ++story.losses;
   }
 }
 

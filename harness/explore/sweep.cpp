@@ -62,16 +62,14 @@ bool fired(const History& history, std::size_t fault) {
 
 // The attempt in which the fault first fired ended badly, and no planned death explains that.
 bool ended_by(const History& history, const Plan& plan, std::size_t fault) {
-  std::int32_t attempt = 0;
-  bool other_death = false;
-  for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
+  const auto fired = history.of(EventKind::fault_fired);
+  const auto is_swept = [&](std::uint32_t position) { return history[position].a == static_cast<std::int64_t>(fault); };
+  const std::int32_t attempt = history[*std::find_if(fired.begin(), fired.end(), is_swept)].attempt;
+  const bool other_death = std::any_of(fired.begin(), fired.end(), [&](std::uint32_t position) {
     const Event& event = history[position];
-    const auto index = static_cast<std::size_t>(event.a);
-    if (index == fault && attempt == 0) attempt = event.attempt;
-    if (attempt == event.attempt && index != fault) {
-      other_death = other_death || info_of(plan.faults[index].kind).harm == Harm::death;
-    }
-  }
+    return event.attempt == attempt && !is_swept(position) &&
+           info_of(plan.faults[static_cast<std::size_t>(event.a)].kind).harm == Harm::death;
+  });
   const auto ends = history.of(EventKind::attempt_ended);
   return !other_death && std::any_of(ends.begin(), ends.end(), [&](std::uint32_t position) {
     const Event& event = history[position];
