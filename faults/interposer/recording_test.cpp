@@ -209,6 +209,12 @@ TEST_F(Recording, HandsTheCallsToARealNccl) {
   EXPECT_THAT(ops, ElementsAre("group_start", "group_end", "comm_init"));
 }
 
+TEST_F(Recording, AFolderIsMeantFromWhereTheProgramStarts) {
+  environment_["FIREDRILL_NCCL_DIR"] = std::filesystem::relative(folder_ / "rings");
+  EXPECT_EQ(start_client(1, "0", "away comm ar:4").end().exit_code(), 0);
+  EXPECT_THAT(calls_of(rings().at(0)), ElementsAre("all_reduce 4 seq 1"));
+}
+
 TEST_F(Recording, EndsAProgramWhoseRingCannotBeMade) {
   std::ofstream(folder_ / "rings") << "a file";
   const Ended ended = start_client(1, "0", "comm ar:4").end();

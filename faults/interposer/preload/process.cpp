@@ -54,9 +54,16 @@ void after_fork_in_child() {
   forget_held_call();
 }
 
+// Where it lies as the program starts: the program may go elsewhere before its first call of NCCL.
+std::string absolute(std::string path) {
+  char here[4096];
+  if (path.empty() || path[0] == '/' || !::getcwd(here, sizeof here)) return path;
+  return std::string(here) + "/" + path;
+}
+
 void configure() {
   auto* options = new RingOptions{};
-  options->folder = variable("FIREDRILL_NCCL_DIR");
+  options->folder = absolute(variable("FIREDRILL_NCCL_DIR"));
   options->plan = variable("FIREDRILL_PLAN");
   options->capacity = static_cast<std::uint32_t>(number_in({"FIREDRILL_NCCL_RING"}, 4096));
   if (options->capacity > (1U << 22)) give_up("FIREDRILL_NCCL_RING is above 4194304 entries (remedy: give fewer)");

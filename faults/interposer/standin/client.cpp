@@ -108,6 +108,8 @@ bool run_life(Rank& me, const std::vector<std::string>& word, ncclResult_t& resu
     result = make_comm(me, word.size() > 1 ? word[1] : "");
   else if (op == "fork")
     result = run_in_fork(me);
+  else if (op == "away")
+    result = ::chdir("/") == 0 ? ncclSuccess : ncclSystemError;
   else if (op == "use")
     me.current = static_cast<std::size_t>(number);
   else if (op == "gs")
