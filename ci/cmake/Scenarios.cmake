@@ -48,6 +48,9 @@ firedrill_scenario(storage/slow_disk sim process)
 firedrill_scenario(storage/stale_listing sim)
 firedrill_scenario(storage/stale_stat sim)
 firedrill_scenario(storage/late_visibility sim)
+firedrill_scenario(storage/catalog_kills sim process)
+firedrill_scenario(storage/catalog_power_loss sim)
+firedrill_scenario(storage/catalog_errors sim process)
 firedrill_scenario(storage/file_vanishes sim process)
 firedrill_scenario(limits/beyond_the_budget sim process)
 firedrill_scenario(limits/refused_by_the_budget sim)
@@ -72,6 +75,22 @@ firedrill_crashcheck(storage/crash_first_publish)
 firedrill_crashcheck(storage/crash_second_publish)
 firedrill_crashcheck(storage/crash_in_recovery)
 firedrill_crashcheck(storage/crash_twice)
+
+# One storage fault at every position of a run with a resume, in both catalogs.
+foreach(kind io_error no_space lose_unsynced_data lose_unsynced_names torn_write dropped_write short_write
+             misdirected_write bit_flip_on_write bit_flip_at_rest failed_sync lying_sync slow_disk stale_listing
+             stale_stat late_visibility file_vanishes clock_skew)
+  foreach(catalog files rocksdb)
+    if(NOT TARGET firedrill)
+      break()
+    endif()
+    add_test(NAME sweep.${kind}.${catalog}
+             COMMAND firedrill sweep scenarios/storage/one_resume.yaml --fault ${kind}
+                     --set job.checkpoint.catalog=${catalog}
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(sweep.${kind}.${catalog} PROPERTIES LABELS sweep TIMEOUT 900)
+  endforeach()
+endforeach()
 
 # What other builds and machines recorded holds here too; a golden of another numerics key is not compared, and skipped.
 if(TARGET firedrill)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "engine/seam/contract/file_system_contract.h"
@@ -125,6 +126,30 @@ TEST(DirectoryFileSystem, ErrorsNameOperationPathAndReason) {
     EXPECT_EQ(missing.error().code, Code::not_found);
     EXPECT_EQ(missing.error().message, "open of shards/4-1-1/model-0 failed: No such file or directory");
     EXPECT_FALSE(missing.error().injected);
+  });
+}
+
+TEST(DirectoryFileSystem, DamageChangesAFileInPlaceAndMakesNone) {
+  const ScratchDirectory scratch;
+  const auto files = DirectoryFileSystem::open_root(scratch.path());
+  ASSERT_TRUE(files);
+  ASSERT_TRUE((*(*files)->create("a"))->write(0, Value::copy_of("text")));
+  ASSERT_TRUE((*files)->overwrite("a", 1, Value::copy_of("E")));
+  EXPECT_EQ((*(*files)->open("a"))->read(0, 9)->text(), "tExt");
+  EXPECT_TRUE((*files)->overwrite("b", 0, Value::copy_of("x")).failed_with(Code::not_found));
+  EXPECT_TRUE((*files)->stat("b").failed_with(Code::not_found));
+}
+
+TEST(DirectoryFileSystem, TellsWhenAFileWasModified) {
+  with_directory([](FileSystem& files) {
+    const auto before = std::chrono::system_clock::now().time_since_epoch() - std::chrono::seconds(5);
+    ASSERT_TRUE(files.create("a") && files.make_directory("d"));
+    for (const char* path : {"a", "d"}) {
+      const auto info = files.stat(path);
+      ASSERT_TRUE(info);
+      EXPECT_GE(info->modified, before) << path;
+      EXPECT_LE(info->modified, before + std::chrono::minutes(5)) << path;
+    }
   });
 }
 

@@ -192,6 +192,7 @@ class RocksStore final : public RecordStore {
     for (auto& [name, entry] : files_.entries) entry.bytes = Value();
     if (made && full) made = merge_tables();
     if (!made) close();
+    if (!made && fresh) clear();
     return made;
   }
 
@@ -269,6 +270,14 @@ class RocksStore final : public RecordStore {
     std::vector<std::string> names;
     for (const rocksdb::LiveFileMetaData& table : live) names.push_back(table.name);
     return outcome(files_, db_->CompactFiles({}, names, 1));
+  }
+
+  // A store that could not be made holds nothing. Its names may be ones that a sync has failed on, of which no later
+  // sync promises anything, so the next one is made of new ones.
+  void clear() {
+    const auto names = seam_.list(directory_);
+    if (!names) return;
+    for (const std::string& name : *names) static_cast<void>(seam_.remove(files_.path(name)));
   }
 
   // Nothing is written: every batch was synced.
