@@ -64,6 +64,17 @@ Operations in_rendezvous(bool coordinator) {
   return coordinator ? all | marking() | all_of({FileOp::list, FileOp::make_directory}) : all;
 }
 
+// RocksDB's files: written by the coordinator wherever the catalog changes, and opened again after an error; read whole
+// by whoever looks into it.
+Operations of_rocksdb(Phase phase, bool coordinator) {
+  const Operations looking = reading() | all_of({FileOp::list, FileOp::drop_cache});
+  const bool looks = phase == Phase::validate || phase == Phase::find;
+  if (!coordinator) return looks ? looking | computing() : Operations();
+  const bool changes = saves(phase) || before_the_first_step(phase);
+  if (!changes || phase == Phase::save) return {};
+  return looking | writing() | all_of({FileOp::rename, FileOp::remove}) | (looks ? computing() : Operations());
+}
+
 bool can_match(const Where& at, Phase phase, const Job& job) {
   if (at.phase) return phase == *at.phase;
   if (phase == Phase::restore && at.attempt == 1) return false;
@@ -96,7 +107,10 @@ std::string names_of(const Operations& operations) {
   return names;
 }
 
-Operations operations_in(Phase phase, bool coordinator, bool first_attempt) {
+Operations operations_in(Phase phase, bool coordinator, bool first_attempt, CatalogKind catalog) {
+  if (catalog == CatalogKind::rocksdb) {
+    return operations_in(phase, coordinator, first_attempt, CatalogKind::files) | of_rocksdb(phase, coordinator);
+  }
   switch (phase) {
     case Phase::none: return collective() | computing();  // the first parameters; the end of a rank
     case Phase::input:
@@ -119,7 +133,7 @@ Operations operations_at(const Where& at, const Job& job) {
   Operations all;
   for (int i = 0; i < phase_count; ++i) {
     const auto phase = static_cast<Phase>(i);
-    if (can_match(at, phase, job)) all |= operations_in(phase, at.rank == 0, at.attempt == 1);
+    if (can_match(at, phase, job)) all |= operations_in(phase, at.rank == 0, at.attempt == 1, job.checkpoint.catalog);
   }
   return all;
 }

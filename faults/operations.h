@@ -21,7 +21,7 @@ Operations only(SeamOp op);                          // of `file`: all file oper
 std::string names_of(const Operations& operations);  // "create, write or store"
 
 // What the coordinator (rank 0) does in the phase, or what each other rank does. The first attempt finds nothing.
-Operations operations_in(Phase phase, bool coordinator, bool first_attempt);
+Operations operations_in(Phase phase, bool coordinator, bool first_attempt, CatalogKind catalog);
 
 // What the fault's rank does where `at` can match, in any of its phases, whatever the operation.
 Operations operations_at(const Where& at, const Job& job);

@@ -124,22 +124,23 @@ std::string described(const Operations& about) {
 }
 
 // Why the fault's operation never occurs in its phase, and what does.
-void explain_phase(const FaultSpec& fault, const Operations& about, Mistakes& mistakes) {
+void explain_phase(const FaultSpec& fault, const Job& job, const Operations& about, Mistakes& mistakes) {
   const Phase phase = *fault.at.phase;
+  const CatalogKind catalog = job.checkpoint.catalog;
   const std::string name(to_string(phase));
-  const Operations here = operations_in(phase, fault.at.rank == 0, fault.at.attempt == 1);
-  if ((about & operations_in(phase, fault.at.rank == 0, false)).any()) {
+  const Operations here = operations_in(phase, fault.at.rank == 0, fault.at.attempt == 1, catalog);
+  if ((about & operations_in(phase, fault.at.rank == 0, false, catalog)).any()) {
     mistakes.add(
         "at.attempt is 1 and at.phase {}, the operation {}: the first attempt has no checkpoint to look at; give "
         "`attempt: any`, or the number of a later one",
         name, described(about));
-  } else if ((about & operations_in(phase, true, fault.at.attempt == 1)).any()) {
+  } else if ((about & operations_in(phase, true, fault.at.attempt == 1, catalog)).any()) {
     mistakes.add("at.rank is {} and at.phase {}, the operation {}: only rank 0, the coordinator, does that there; {}",
                  fault.at.rank, name, described(about),
                  here.none() ? "give rank 0, or another phase" : "give rank 0, or one of " + names_of(here));
   } else {
     mistakes.add("at.phase is {} and the operation {}: that phase has none; give another phase, or one of {}", name,
-                 described(about), names_of(operations_in(phase, true, false)));
+                 described(about), names_of(operations_in(phase, true, false, catalog)));
   }
 }
 
@@ -173,7 +174,7 @@ void check_occurrence(const FaultSpec& fault, const Job& job, Mistakes& mistakes
   // One that contradicts itself is told so already.
   if (about.none() || (about & operations_at(fault.at, job)).any()) return;
   if (fault.at.phase) {
-    explain_phase(fault, about, mistakes);
+    explain_phase(fault, job, about, mistakes);
   } else {
     explain_step_or_rank(fault, job, about, mistakes);
   }
