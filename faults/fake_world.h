@@ -1,4 +1,4 @@
-// A small world for the tests of this folder: it keeps a journal as text, remembers who died, and has seams that count
+// A small world. For tests of this folder: it keeps a journal as text, remembers who died, and has seams that count
 // the calls that reach them.
 #pragma once
 

@@ -47,38 +47,33 @@ FaultKindInfo misleading(FaultKind kind, std::string_view name, std::string_view
   return {.kind = kind, .name = name, .summary = summary, .file_ops = file_ops, .has_after = false};
 }
 
-std::array<Kind, fault_kind_count> make_kinds() {
-  FaultKindInfo failed_sync =
-      failing(FaultKind::failed_sync, "failed_sync",
-              "a sync fails (EIO), and what it was to make durable never becomes durable", syncing);
-  failed_sync.has_after = false;
-  FaultKindInfo lying_sync =
+FaultKindInfo damaging_rest(FaultKind kind, std::string_view name, std::string_view summary, std::uint32_t file_ops,
+                            bool has_after) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = true,
+          .harm = Harm::rest_damaged,
+          .file_ops = file_ops,
+          .has_after = has_after,
+          .checkpoints_only = true};
+}
+
+FaultKindInfo failed_sync() {
+  FaultKindInfo info = failing(FaultKind::failed_sync, "failed_sync",
+                               "a sync fails (EIO), and what it was to make durable never becomes durable", syncing);
+  info.has_after = false;
+  return info;
+}
+
+FaultKindInfo lying_sync() {
+  FaultKindInfo info =
       misleading(FaultKind::lying_sync, "lying_sync", "a sync reports success, and nothing is durable", syncing);
-  lying_sync.harm = Harm::sync_undone;
-  const FaultKindInfo at_rest = {.kind = FaultKind::bit_flip_at_rest,
-                                 .name = "bit_flip_at_rest",
-                                 .summary = "one bit of a stored shard or manifest has flipped when it is looked at",
-                                 .in_process_world = true,
-                                 .harm = Harm::rest_damaged,
-                                 .file_ops = about({FileOp::open, FileOp::read}),
-                                 .checkpoints_only = true};
-  const FaultKindInfo vanishes = {.kind = FaultKind::file_vanishes,
-                                  .name = "file_vanishes",
-                                  .summary = "a stored shard or manifest goes between its listing and its opening",
-                                  .in_process_world = true,
-                                  .harm = Harm::rest_damaged,
-                                  .file_ops = about({FileOp::open}),
-                                  .has_after = false,
-                                  .checkpoints_only = true};
-  const FaultKindInfo slow_disk = {.kind = FaultKind::slow_disk,
-                                   .name = "slow_disk",
-                                   .summary = "a file operation takes longer, by `delay`",
-                                   .in_process_world = true,
-                                   .file_ops = any_file_op};
-  const FaultKindInfo clock_skew = {
-      .kind = FaultKind::clock_skew,
-      .name = "clock_skew",
-      .summary = "the node's clock, as files show it, is `ahead` or `behind` from then on"};
+  info.harm = Harm::sync_undone;
+  return info;
+}
+
+std::array<Kind, fault_kind_count> make_kinds() {
   return {{
       {deadly(FaultKind::kill, "kill", "a rank dies at once (SIGKILL)", true), take_kill},
       {deadly(FaultKind::kill_node, "kill_node",
@@ -108,10 +103,18 @@ std::array<Kind, fault_kind_count> make_kinds() {
        take_misdirected_write},
       {damaging_write(FaultKind::bit_flip_on_write, "bit_flip_on_write", "a write lands with one bit flipped", true),
        take_bit_flip_on_write},
-      {at_rest, take_bit_flip_at_rest},
-      {failed_sync, take_failed_sync},
-      {lying_sync, take_lying_sync},
-      {slow_disk, take_slow_disk},
+      {damaging_rest(FaultKind::bit_flip_at_rest, "bit_flip_at_rest",
+                     "one bit of a stored shard or manifest has flipped when it is looked at",
+                     about({FileOp::open, FileOp::read}), true),
+       take_bit_flip_at_rest},
+      {failed_sync(), take_failed_sync},
+      {lying_sync(), take_lying_sync},
+      {{.kind = FaultKind::slow_disk,
+        .name = "slow_disk",
+        .summary = "a file operation takes longer, by `delay`",
+        .in_process_world = true,
+        .file_ops = any_file_op},
+       take_slow_disk},
       {misleading(FaultKind::stale_listing, "stale_listing", "a rank's listing lacks the newest name",
                   about({FileOp::list})),
        take_stale_listing},
@@ -122,8 +125,14 @@ std::array<Kind, fault_kind_count> make_kinds() {
                   "a name is not there yet for one rank, for some `looks` or for a `delay`",
                   about({FileOp::open, FileOp::stat, FileOp::list})),
        take_late_visibility},
-      {vanishes, take_file_vanishes},
-      {clock_skew, take_clock_skew},
+      {damaging_rest(FaultKind::file_vanishes, "file_vanishes",
+                     "a stored shard or manifest goes between its listing and its opening", about({FileOp::open}),
+                     false),
+       take_file_vanishes},
+      {{.kind = FaultKind::clock_skew,
+        .name = "clock_skew",
+        .summary = "the node's clock, as files show it, is `ahead` or `behind` from then on"},
+       take_clock_skew},
   }};
 }
 

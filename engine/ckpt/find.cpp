@@ -187,14 +187,14 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
     FD_TRY(survey, agree_on_survey(ctx));
   }
   FindResult result;
-  for (const CheckpointId& id : lost_manifests(survey)) {
-    const std::string what = "it was validated, and its manifest is gone";
+  const auto take_damage = [&](Damage damage) {
     if (ctx.coordinator()) {
       emit(observer, ctx.parts.position,
-           about(EventKind::damage, id, observer.intern(to_string(id)), observer.intern(what)));
+           about(EventKind::damage, damage.id, observer.intern(to_string(damage.id)), observer.intern(damage.what)));
     }
-    result.damaged.push_back({.id = id, .what = what});
-  }
+    result.damaged.push_back(std::move(damage));
+  };
+  for (const CheckpointId& id : lost_manifests(survey)) take_damage({.id = id, .what = "its manifest is gone"});
   const std::vector<CheckpointId> ids = candidates(survey);
   for (auto at = ids.begin(); at != ids.end(); ++at) {
     FD_TRY(std::optional<Damage> damage, judge(ctx, *at, result.manifest));
@@ -203,11 +203,7 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
       result.accepted.assign(at, ids.end());
       break;
     }
-    if (ctx.coordinator()) {
-      emit(observer, ctx.parts.position,
-           about(EventKind::damage, *at, observer.intern(to_string(*at)), observer.intern(damage->what)));
-    }
-    result.damaged.push_back(*std::move(damage));
+    take_damage(*std::move(damage));
   }
   FD_TRY_VOID(allow_start(ctx, survey, result));
   if (result.chosen) {
