@@ -35,6 +35,7 @@ LIBRARIES = {  # what LINK calls it -> its headers
     "yaml-cpp": ("yaml-cpp/",),
     "CLI11::CLI11": ("CLI/",),
     "spdlog::spdlog": ("spdlog/",),
+    "firedrill_rocksdb": ("rocksdb/",),
     "Threads::Threads": (),
 }
 TORCH = ("torch/", "ATen/", "c10/")
