@@ -25,8 +25,17 @@ class QuietObserver final : public Observer {
 class NoEffects final : public Effects {
  public:
   Status journal(const Firing&) override { return {}; }
-  void kill_rank() override { ADD_FAILURE() << "the fault must never come"; }
-  void kill_node(bool, bool) override { ADD_FAILURE() << "the fault must never come"; }
+  void kill_rank() override { never(); }
+  void kill_node(bool, bool) override { never(); }
+  FileSystem& storage() override { never(); }
+  Status overwrite(std::string_view, std::int64_t, const Value&) override { never(); }
+  void forget_unsynced(FileOp, std::string_view) override { never(); }
+  void skew_clock(Duration) override { never(); }
+  Time now() override { never(); }
+  Status sleep_until(Time) override { never(); }
+
+ private:
+  [[noreturn]] static void never() { fail_check(__FILE__, __LINE__, "effects", "the fault must never come"); }
 };
 
 using Body = std::function<void(int, Collectives&)>;
