@@ -13,6 +13,7 @@
 #include "harness/cli/inputs.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/verb.h"
+#include "harness/mutants/mutants.h"
 
 namespace firedrill {
 namespace {
@@ -167,7 +168,8 @@ VerbResult work(const CrashCheckArguments& arguments, const CommonOptions& commo
   const auto scenarios = load_scenarios({arguments.scenario}, common, WorldKind::sim, result.mistakes);
   if (!result.mistakes.empty()) return result;
   const Scenario& scenario = scenarios.front();
-  const Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+  Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+  prepare_job(plan.mutant, plan.job);
   Report& report = result.report;
   report.seed = plan.seed;
   Progress progress(streams, 3, common.quiet);

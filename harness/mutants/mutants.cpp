@@ -43,7 +43,7 @@ const std::vector<Mutant>& mutants() {
        "validated_is_kept", &make_protocol_everybody_prunes},
       {"protocol_largest_directory", "a resume takes the shard directory of the largest step, complete or not",
        "partial_never_discoverable", &make_protocol_largest_directory},
-      {"protocol_latest_file", "a text file `latest` is rewritten after the shards, and nothing is synced",
+      {"protocol_latest_file", "a text file `latest` is brought up to date after the shards, and nothing is synced",
        "partial_never_discoverable", &make_protocol_latest_file},
       {"protocol_manifest_is_enough",
        "a checkpoint is valid if its manifest is there: sizes and digests are not looked at",

@@ -1,8 +1,9 @@
-// A text file `latest` names the newest checkpoint (DeepSpeed): all ranks write their files, then one writes `latest`.
-// Nothing is synced. A resume goes where `latest` points.
+// A text file `latest` names the newest checkpoint (DeepSpeed): all ranks write their files, then one brings `latest`
+// up to date. A resume goes where it points. Nothing is synced; that `latest` itself is replaced at once, by a rename,
+// is more than most do (protocol_tracker_file writes over it).
 //
-// posix, ext4: `latest` may last while the shards it points at are empty. nfs: close flushes and names last at once, so
-// only the moment in which `latest` is rewritten shows; it shows everywhere, also to a process that is killed there.
+// posix, ext4: `latest` may last while the shards it points at are empty, or be lost after the save was reported. nfs
+// shows nothing: close flushes, and names last when the call returns.
 #include "harness/mutants/mutants.h"
 #include "harness/mutants/steps.h"
 
@@ -21,9 +22,11 @@ class LatestFile final : public Protocol {
 
   Status commit(const CheckpointContext& ctx, const CheckpointId& id, const Value& manifest,
                 bool& rename_issued) override {
+    FileSystem& files = ctx.parts.files;
+    const std::string temporary = path_in(directory::tmp, id);
     rename_issued = true;
-    FD_TRY_VOID(write_unsynced(ctx.parts.files, path_in(directory::manifests, id), manifest));
-    return write_over(ctx.parts.files, latest, Value::copy_of(to_string(id)));
+    FD_TRY_VOID(write_and_rename(files, temporary, path_in(directory::manifests, id), manifest));
+    return write_and_rename(files, temporary, latest, Value::copy_of(to_string(id)));
   }
 
   Result<Survey> survey(FileSystem& files) override {

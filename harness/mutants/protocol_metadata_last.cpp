@@ -1,4 +1,5 @@
-// The metadata file is written last, as the sign that all is there; it is synced, the directory that holds it is not.
+// The metadata file is written last, in its place, as the sign that all is there; it is synced, the directory that
+// holds it is not.
 //
 // Only posix shows it: the name may be lost after the save was reported. On ext4 a sync of the new file also commits
 // its name, on nfs names last when the call returns.

@@ -14,13 +14,13 @@ namespace {
 class RenameUnsynced final : public Protocol {
  protected:
   Status write_shard(const CheckpointContext& ctx, const std::string& path, const Value& bytes) override {
-    return write_and_rename(ctx.parts.files, path, bytes);
+    return write_and_rename(ctx.parts.files, path + ".tmp", path, bytes);
   }
 
   Status commit(const CheckpointContext& ctx, const CheckpointId& id, const Value& manifest,
                 bool& rename_issued) override {
     rename_issued = true;
-    return write_and_rename(ctx.parts.files, path_in(directory::manifests, id), manifest);
+    return write_and_rename(ctx.parts.files, path_in(directory::tmp, id), path_in(directory::manifests, id), manifest);
   }
 };
 

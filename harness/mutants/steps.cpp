@@ -16,8 +16,7 @@ Status write_unsynced(FileSystem& files, std::string_view path, const Value& byt
   return file->close();
 }
 
-Status write_and_rename(FileSystem& files, std::string_view path, const Value& bytes) {
-  const std::string temporary = std::string(path) + ".tmp";
+Status write_and_rename(FileSystem& files, std::string_view temporary, std::string_view path, const Value& bytes) {
   FD_TRY_VOID(write_unsynced(files, temporary, bytes));
   return files.rename(temporary, path);
 }

@@ -11,8 +11,8 @@ namespace firedrill {
 
 // Creates `path`, writes and closes it; nothing is synced.
 Status write_unsynced(FileSystem& files, std::string_view path, const Value& bytes);
-// The same under a temporary name, which is then moved to `path`.
-Status write_and_rename(FileSystem& files, std::string_view path, const Value& bytes);
+// The same under the name `temporary`, which is then moved to `path`.
+Status write_and_rename(FileSystem& files, std::string_view temporary, std::string_view path, const Value& bytes);
 // As open(path, "w") and a write do: for a moment there is nothing.
 Status write_over(FileSystem& files, std::string_view path, const Value& bytes);
 // Whole text of a small file; empty if it is not there.

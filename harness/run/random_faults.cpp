@@ -40,7 +40,7 @@ constexpr std::array<Share, 16> shares = {{
     {FaultKind::stale_stat, 1, {{{Phase::find, 4}}}},
     {FaultKind::late_visibility, 2, {{{Phase::find, 8}, {Phase::validate, 4}}}},
     {FaultKind::slow_disk, 1, {{{Phase::save, 14}, {Phase::validate, 16}}}},
-    {FaultKind::clock_skew, 3, {{{Phase::forward, 4}, {Phase::save, 10}}}},
+    {FaultKind::clock_skew, 4, {{{Phase::forward, 4}, {Phase::save, 5}}}},
 }};
 
 const Share& draw_share(Rng& rng) {
@@ -77,7 +77,7 @@ void draw_options(Rng& rng, FaultSpec& fault) {
   switch (fault.kind) {
     case FaultKind::slow_disk: fault.delay = milliseconds(1 + static_cast<std::int64_t>(rng.below(20))); break;
     case FaultKind::late_visibility: fault.looks = 1 + static_cast<int>(rng.below(3)); break;
-    case FaultKind::clock_skew: (rng.chance(1, 2) ? fault.ahead : fault.behind) = hours(1); break;
+    case FaultKind::clock_skew: (rng.chance(1, 4) ? fault.ahead : fault.behind) = hours(1); break;
     case FaultKind::file_vanishes: fault.at.path = "shards/*"; break;  // without its manifest nothing can be told
     case FaultKind::io_error:
       if (fault.at.phase == Phase::find && rng.chance(1, 2)) fault.at.path = "manifests/*";
@@ -133,7 +133,8 @@ Plan random_faults(Plan base, std::uint64_t seed) {
       damaged = true;
       fault.at.attempt = 2;
     }
-    if (info_of(fault.kind).harm == Harm::write_damaged) {
+    const bool between_saves = fault.kind == FaultKind::clock_skew;  // or all times are wrong alike
+    if (between_saves || info_of(fault.kind).harm == Harm::write_damaged) {
       fault.at.step = later_save(rng, plan.job);
       if (!fault.at.step) continue;
     }

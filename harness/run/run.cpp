@@ -156,6 +156,7 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
     ++sim_runs;
     SimWorld world(resources, subject, *bench.prober, history,
                    {.memo = options.memo && sim_runs % without_memo_every != 0,
+                    .probes = options.probes,
                     .digest_check = sim_runs % digest_check_every == 0});
     return supervise(plan, world, world.observer(), history);
   }

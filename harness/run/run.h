@@ -22,6 +22,7 @@ struct SessionOptions {
   // Where recorded goldens are looked up; empty: they are always recorded anew.
   std::filesystem::path golden_directory = {};
   bool memo = true;
+  bool probes = true;  // off: only what really happens is judged, not what would be found at each moment (sim world)
   // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
   std::function<void(std::string_view)> progress = {};
 };

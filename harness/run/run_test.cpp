@@ -8,7 +8,6 @@
 #include "engine/model/numerics.h"
 #include "engine/os/zygote.h"
 #include "harness/mutants/mutants.h"
-#include "harness/run/hunt.h"
 #include "harness/run/random_kills.h"
 #include "harness/world/process_world.h"
 
@@ -133,31 +132,6 @@ TEST(Run, TwentyRunsOfRealProcessesWithDrawnKillsEndEqualToTheGolden) {
     fired += report->fired.size();
   }
   EXPECT_GE(fired, 15U) << "most drawn kills must be reached";
-}
-
-TEST(Run, EveryMutantIsCaughtOnTheQuickStart) {
-  Session session({});
-  for (const Mutant& mutant : mutants()) {
-    Plan plan = plan_of("scenarios/quickstart.yaml");
-    plan.mutant = mutant.name;
-    prepare_job(plan.mutant, plan.job);
-    const Result<RunReport> report = session.run(plan);
-    ASSERT_TRUE(report) << mutant.name << ": " << describe(report.error());
-    EXPECT_EQ(report->verdict, RunVerdict::fail) << mutant.name << ": " << report->reason;
-    bool named = false;
-    for (const PropertyLine& property : report->properties)
-      named = named || (property.name == mutant.caught_by && property.verdict == "fail");
-    EXPECT_TRUE(named) << mutant.name << " is not caught by " << mutant.caught_by << ": " << report->reason;
-  }
-}
-
-TEST(Run, EveryMutantIsCaughtByRandomKills) {
-  Session session({});
-  for (const Mutant& mutant : mutants()) {
-    const Result<Hunt> found = hunt(session, quiet_nano(), mutant.name, 1, 1000);
-    ASSERT_TRUE(found) << describe(found.error());
-    EXPECT_TRUE(found->caught) << mutant.name;
-  }
 }
 
 TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {
