@@ -54,13 +54,14 @@ void replay(const crash::Operation& operation, std::map<std::string, crash::Base
 
 }  // namespace
 
-Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan) {
+Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan, const ProtocolFactory& protocol) {
   Tables tables;
   History history(tables);
   Prober prober(make_protocol(plan.mutant), plan.job, subject.identity(), tables);
   SimResources resources;
   crash::Recorder recorder({});
-  const Subject run = subject.to_run(plan);
+  Subject run = subject.to_run(plan);
+  if (protocol) run.protocol = protocol;
   SimWorld world(resources, run, prober, history, {.probes = false, .recorder = &recorder});
   FD_TRY(const RunOutcome outcome, supervise(plan, world, world.observer(), history));
   return RecordedRun{

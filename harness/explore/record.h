@@ -15,8 +15,9 @@ struct RecordedRun {
   std::string why;  // it did not finish
 };
 
-// Runs `plan` (the subject's own, perhaps with other faults) from an empty disk. Errors: of the world.
-Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan);
+// Runs `plan` (the subject's own, perhaps with other faults) from an empty disk, with another protocol than the plan's
+// if one is given. Errors: of the world.
+Result<RecordedRun> record_run(const ExploreSubject& subject, const Plan& plan, const ProtocolFactory& protocol = {});
 
 // Operations that have happened before the power may fail: those of earlier attempts, and in this attempt those of
 // earlier steps.
