@@ -70,10 +70,14 @@ class Planner {
       taken_[tensor] = std::byte{1};
       for (const std::int64_t p : pieces_of_[tensor]) {
         const PieceRecord& piece = manifest_.pieces()[static_cast<std::size_t>(p)];
+        const std::int64_t begin = std::max(piece.begin, slot.begin);
+        const std::int64_t end = std::min(piece.end, slot.begin + slot.count());
+        if (begin >= end && piece.end > piece.begin) continue;
         copies_.push_back({.piece = p,
-                           .size = bytes_of(manifest_, piece),
+                           .from = (begin - piece.begin) * width,
+                           .size = (end - begin) * width,
                            .group = index,
-                           .to = (slot.offset + piece.begin) * width});
+                           .to = (slot.offset + begin - slot.begin) * width});
       }
     }
     return {};

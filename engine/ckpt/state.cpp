@@ -1,5 +1,7 @@
 #include "engine/ckpt/state.h"
 
+#include <fmt/format.h>
+
 namespace firedrill {
 
 Digest digest_of_state(const StateView& state) {
@@ -8,12 +10,17 @@ Digest digest_of_state(const StateView& state) {
   return builder.finish();
 }
 
+std::string name_of(const TensorSlot& tensor) {
+  if (tensor.whole()) return tensor.name;
+  return fmt::format("{}[{}:{}]", tensor.name, tensor.begin, tensor.begin + tensor.length);
+}
+
 void describe_state(Observer& observer, const StateView& state, const Digest& state_digest) {
   if (observer.knows_state(state_digest)) return;
   std::vector<NamedDigest> tensors;
   for (const StateGroup& group : state) {
     for (const TensorSlot& tensor : group.tensors) {
-      tensors.push_back({.name = tensor.name, .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
+      tensors.push_back({.name = name_of(tensor), .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
     }
   }
   observer.describe_state(state_digest, tensors);

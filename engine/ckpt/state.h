@@ -14,10 +14,15 @@
 namespace firedrill {
 
 struct TensorSlot {
-  std::string name;  // "layers.0.attention.qkv.weight", "optimizer.exp_avg.layers.0....", "random.lane.3"
-  Shape shape;
+  std::string name;         // "layers.0.attention.qkv.weight", "optimizer.exp_avg.layers.0....", "random.lane.3"
+  Shape shape;              // of the whole tensor
   std::int64_t offset = 0;  // in elements of the group's Value; a multiple of `grain` in float groups
-  std::int64_t count() const { return shape.count(); }
+  // A flat shard may have a run of the tensor only: elements [begin, begin + length). Below 0: all of it.
+  std::int64_t begin = 0;
+  std::int64_t length = -1;
+
+  bool whole() const { return length < 0 || length == shape.count(); }
+  std::int64_t count() const { return length < 0 ? shape.count() : length; }
 };
 
 // Which of a rank's shard files a group goes to.
@@ -43,7 +48,11 @@ using StateView = std::vector<StateGroup>;
 // different ones. `step_done`, `restored` and `acknowledged` events carry it.
 Digest digest_of_state(const StateView& state);
 
-// Tells the observer the digest of each tensor under `state_digest`, unless it knows them already.
+// "w", or of a run of a tensor "w[64:128]".
+std::string name_of(const TensorSlot& tensor);
+
+// Tells the observer the digest of each tensor, or of each run of one, under `state_digest`, unless it knows them
+// already.
 void describe_state(Observer& observer, const StateView& state, const Digest& state_digest);
 
 }  // namespace firedrill

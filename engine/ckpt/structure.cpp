@@ -9,7 +9,7 @@ namespace firedrill {
 namespace {
 
 constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 4 + 4 + 8 + 4;
-constexpr std::size_t tensor_size_min = 4 + 8 + 1;
+constexpr std::size_t tensor_size_min = 4 + 8 + 8 + 8 + 1;
 
 void write_group(WireWriter& out, const StateGroup& group) {
   out.text(group.name);
@@ -23,6 +23,8 @@ void write_group(WireWriter& out, const StateGroup& group) {
   for (const TensorSlot& tensor : group.tensors) {
     out.text(tensor.name);
     out.number(tensor.offset);
+    out.number(tensor.begin);
+    out.number(tensor.length);
     out.number(static_cast<std::uint8_t>(tensor.shape.rank()));
     for (const std::int64_t size : tensor.shape.sizes()) out.number(size);
   }
@@ -42,6 +44,8 @@ StateGroup read_group(WireReader& in) {
     TensorSlot tensor;
     tensor.name = in.text();
     tensor.offset = in.number<std::int64_t>();
+    tensor.begin = in.number<std::int64_t>();
+    tensor.length = in.number<std::int64_t>();
     std::array<std::int64_t, 4> sizes{};
     const std::size_t dimensions = std::min<std::size_t>(in.number<std::uint8_t>(), sizes.size());
     for (std::size_t d = 0; d < dimensions; ++d) sizes[d] = in.number<std::int64_t>();
@@ -71,7 +75,7 @@ Result<StateView> decode_structure(const Value& encoded) {
 
 bool same_structure(const StateView& a, const StateView& b) {
   const auto same_tensor = [](const TensorSlot& x, const TensorSlot& y) {
-    return x.offset == y.offset && x.shape == y.shape && x.name == y.name;
+    return x.offset == y.offset && x.begin == y.begin && x.length == y.length && x.shape == y.shape && x.name == y.name;
   };
   const auto same_group = [&same_tensor](const StateGroup& x, const StateGroup& y) {
     return x.shard == y.shard && x.dtype == y.dtype && x.count == y.count && x.replicated == y.replicated &&
@@ -87,15 +91,32 @@ StateView structure_only(const StateView& state) {
   return copy;
 }
 
+namespace {
+
+// Share `index` of `count` elements in whole grains; the first ones have one grain more. The frozen bytes of the format
+// depend on it.
+Range share_of_count(std::int64_t count, int shares, int index) {
+  FD_CHECK(shares > 0 && index >= 0 && index < shares, "share {} of {}", index, shares);
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t each = grains / shares;
+  const std::int64_t longer = grains % shares;
+  const std::int64_t first = index * each + std::min<std::int64_t>(index, longer);
+  const std::int64_t grains_here = each + (index < longer ? 1 : 0);
+  return Range{.begin = std::min(first * grain, count), .end = std::min((first + grains_here) * grain, count)};
+}
+
+}  // namespace
+
 TensorRun share_of(const StateGroup& group, const TensorSlot& tensor, int ranks, int rank) {
   Range share{.begin = 0, .end = group.count};
   if (group.replicated) {
-    share = group.holders > 0 ? shard_range(group.count, group.holders, group.holder)
-                              : shard_range(group.count, ranks, rank);
+    share = group.holders > 0 ? share_of_count(group.count, group.holders, group.holder)
+                              : share_of_count(group.count, ranks, rank);
   }
   const std::int64_t from = std::max(share.begin, tensor.offset);
   const std::int64_t to = std::max(from, std::min(share.end, tensor.offset + tensor.count()));
-  return TensorRun{.begin = from - tensor.offset, .end = to - tensor.offset, .flat = from};
+  const std::int64_t moved = tensor.begin - tensor.offset;
+  return TensorRun{.begin = from + moved, .end = to + moved, .flat = from};
 }
 
 }  // namespace firedrill

@@ -24,7 +24,7 @@ struct TensorRun {
 };
 
 // What rank `rank` of `ranks` saves of a tensor: all of it if the group is not replicated, else what lies in its share
-// among the group's holders (shard_range). Empty runs have begin == end.
+// among the group's holders, in whole grains. Empty runs have begin == end.
 TensorRun share_of(const StateGroup& group, const TensorSlot& tensor, int ranks, int rank);
 
 }  // namespace firedrill

@@ -42,7 +42,45 @@ Group group_along(const Job& job, const Layout& layout, const RankPlace& place, 
   return group;
 }
 
+void check_pipeline(const Layout& layout, const Job& job, std::vector<std::string>& mistakes) {
+  if (layout.pp < 1) {
+    mistakes.push_back(fmt::format("layout.pp is {}: give 1 or more", layout.pp));
+    return;
+  }
+  const bool interleaved = layout.schedule == PipelineSchedule::interleaved;
+  if (layout.virtual_stages < 1 || (layout.virtual_stages > 1) != interleaved) {
+    mistakes.push_back(
+        fmt::format("layout.virtual_stages is {} with schedule {}: give 2 or more with schedule interleaved, else 1",
+                    layout.virtual_stages, to_string(layout.schedule)));
+    return;
+  }
+  if (layout.pp * layout.virtual_stages > job.model.layers) {
+    mistakes.push_back(
+        fmt::format("layout.pp is {} with virtual_stages {}: {} stages for {} layers, of which each stage "
+                    "needs one; the most that fit are {}",
+                    layout.pp, layout.virtual_stages, layout.pp * layout.virtual_stages, job.model.layers,
+                    job.model.layers / layout.virtual_stages));
+  }
+  if (layout.dp < 1 || job.lanes.dp % layout.dp != 0) return;
+  const int units = job.lanes.dp / layout.dp * job.batch.accumulation;
+  if (interleaved && (layout.pp < 2 || units % layout.pp != 0)) {
+    mistakes.push_back(fmt::format(
+        "layout.schedule is interleaved: it needs pp of 2 or more (here {}) and micro-batches "
+        "per rank that pp divides, and {} x {} = {} are not; the nearest pp is {}",
+        layout.pp, job.lanes.dp / layout.dp, job.batch.accumulation, units, nearest_divisor(units, layout.pp)));
+  }
+}
+
 }  // namespace
+
+std::string_view to_string(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe: return "gpipe";
+    case PipelineSchedule::one_f_one_b: return "1f1b";
+    case PipelineSchedule::interleaved: return "interleaved";
+  }
+  return "?";
+}
 
 std::string to_string(const Layout& layout) {
   std::vector<std::string> parts;
@@ -56,6 +94,12 @@ std::string to_string(const Layout& layout) {
   add("ep", layout.ep, 1);
   add("zero", layout.zero, 0);
   if (layout.sequence_parallel) parts.push_back("sequence_parallel");
+  if (layout.schedule != PipelineSchedule::one_f_one_b)
+    parts.push_back(fmt::format("schedule={}", to_string(layout.schedule)));
+  add("virtual_stages", layout.virtual_stages, 1);
+  if (layout.recompute == Recompute::layer) parts.push_back("recompute=layer");
+  if (layout.prefetch) parts.push_back("prefetch");
+  if (layout.bucket_bytes != 0) parts.push_back(fmt::format("bucket={}", layout.bucket_bytes));
   return parts.empty() ? "dp=1" : join(parts, ",");
 }
 
@@ -77,9 +121,14 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
     if (degree != supported)
       mistakes.push_back(fmt::format("layout.{} is {}: only {} is supported yet", name, degree, supported));
   };
-  only("pp", layout.pp, 1);
   only("ep", layout.ep, 1);
-  only("zero", layout.zero, 0);
+  if (layout.zero < 0 || layout.zero > 3) {
+    mistakes.push_back(fmt::format("layout.zero is {}: give 0 to 3", layout.zero));
+  }
+  if (layout.bucket_bytes < 0) {
+    mistakes.push_back(fmt::format("layout.bucket is {}: give 0 (one exchange) or more bytes", layout.bucket_bytes));
+  }
+  check_pipeline(layout, job, mistakes);
   return mistakes;
 }
 
@@ -123,6 +172,9 @@ Groups groups_of(const Job& job, const Layout& layout, int rank) {
       [](const RankPlace& other, int) { return other.cp_lanes; });
   groups.pp = group_along(
       job, layout, place, 6, "pp", layout.pp, [](RankPlace& other, int i) { other.pp = i; }, one_each);
+  groups.pp_backward = groups.pp;
+  groups.pp_backward.id = 8;
+  groups.pp_backward.name = "pp.backward";
   groups.model = group_along(
       job, layout, place, 7, "model", layout.pp * layout.tp,
       [&layout](RankPlace& other, int i) {

@@ -13,6 +13,19 @@
 
 namespace firedrill {
 
+// In which order a pipeline stage runs the forwards and backwards of its units.
+enum class PipelineSchedule : std::uint8_t {
+  gpipe,        // all forwards, then all backwards
+  one_f_one_b,  // forwards to fill the pipeline, then one of each in turn
+  interleaved,  // as one_f_one_b, each rank with several runs of layers (virtual_stages)
+};
+
+// What a stage keeps of a forward for its backward.
+enum class Recompute : std::uint8_t {
+  segment,  // the input of attention and of MLP
+  layer,    // the input of the layer; attention runs once more
+};
+
 struct Layout {
   int dp = 1;
   int tp = 1;
@@ -22,12 +35,18 @@ struct Layout {
   int zero = 0;
   // Norm, dropout and residual of a chunk of the sequence run on one tp rank only, instead of on all.
   bool sequence_parallel = false;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int virtual_stages = 1;  // runs of layers on one rank
+  Recompute recompute = Recompute::segment;
+  bool prefetch = false;          // with zero 3: gather a piece's parameters before the piece in front of it runs
+  std::int64_t bucket_bytes = 0;  // gradients are exchanged in runs of at least so many bytes; 0: all at once
 
   int world_size() const { return dp * tp * pp * cp; }
   bool operator==(const Layout&) const = default;
 };
 
-std::string to_string(const Layout& layout);  // "dp=4" (degrees of 1 left out; "dp=1" if all are)
+std::string_view to_string(PipelineSchedule schedule);  // "gpipe", "1f1b", "interleaved"
+std::string to_string(const Layout& layout);            // "dp=4" (degrees of 1 left out; "dp=1" if all are)
 
 // Every reason why the layout does not fit the job, with the numbers and the nearest degree that does.
 std::vector<std::string> mistakes_in(const Layout& layout, const Job& job);
@@ -55,8 +74,9 @@ struct Groups {
   Group dp;       // the ranks among which the dp lanes lie; lanes as owned
   Group tp;
   Group cp;
-  Group pp;     // the stages of one pipeline, first to last; one lane each
-  Group model;  // the ranks that hold one whole model together: all of one (dp, cp); one lane each
+  Group pp;           // the stages of one pipeline, first to last; one lane each: activations, forwards
+  Group pp_backward;  // the same for gradients, so that the two never meet
+  Group model;        // the ranks that hold one whole model together: all of one (dp, cp); one lane each
 };
 
 Groups groups_of(const Job& job, const Layout& layout, int rank);

@@ -16,13 +16,18 @@
 
 namespace firedrill {
 
-// Digests by tensor, united over all ranks.
-using TensorDigests = std::map<std::string, Digest>;
+// A tensor, or the run of one that a rank holds.
+struct HeldRun {
+  std::string tensor;
+  std::int64_t begin = 0;
+  Value value;
+};
+// What all ranks hold together, by name_of.
+using HeldRuns = std::map<std::string, HeldRun>;
 
 struct CrewResult {
-  std::vector<float> losses;                // of rank 0, by step
-  std::vector<TensorDigests> tensors;       // by step
-  std::map<std::string, Value> parameters;  // after the last step, by tensor
+  std::vector<float> losses;   // of rank 0, by step
+  std::vector<HeldRuns> held;  // by step
 };
 
 class Crew {
@@ -35,7 +40,7 @@ class Crew {
   CrewResult run(int steps) {
     result_ = {};
     result_.losses.resize(static_cast<std::size_t>(steps));
-    result_.tensors.resize(static_cast<std::size_t>(steps));
+    result_.held.resize(static_cast<std::size_t>(steps));
     const int world = layout_.world_size();
     sim::Attempt& attempt =
         machine_.start_attempt({.number = 1, .node_of_rank = std::vector<int>(static_cast<std::size_t>(world), 0)});
@@ -88,19 +93,22 @@ class Crew {
       const Result<StepReport> report = trainer.step();
       if (!report.ok()) throw std::runtime_error(describe(report.error()));
       if (rank == 0) result_.losses[static_cast<std::size_t>(step - 1)] = report->loss;
-      collect(trainer.view(), step, step == steps);
+      collect(trainer.view(), step);
     }
   }
 
-  // Two ranks that hold a tensor hold the same, or this throws.
-  void collect(const StateView& view, int step, bool last) {
-    TensorDigests& digests = result_.tensors[static_cast<std::size_t>(step - 1)];
+  // Two ranks that hold a run hold the same, or this throws.
+  void collect(const StateView& view, int step) {
+    HeldRuns& held = result_.held[static_cast<std::size_t>(step - 1)];
     for (const StateGroup& group : view) {
       for (const TensorSlot& tensor : group.tensors) {
+        const std::string name = name_of(tensor);
         const Value value = group.value.slice(tensor.offset, tensor.count());
-        const auto [place, fresh] = digests.try_emplace(tensor.name, value.digest());
-        if (!fresh && place->second != value.digest()) throw std::runtime_error("replicas differ in " + tensor.name);
-        if (last && group.shard == ShardKind::model) result_.parameters[tensor.name] = value;
+        const auto [place, fresh] =
+            held.try_emplace(name, HeldRun{.tensor = tensor.name, .begin = tensor.begin, .value = value});
+        if (!fresh && place->second.value.digest() != value.digest()) {
+          throw std::runtime_error("replicas differ in " + name);
+        }
       }
     }
   }

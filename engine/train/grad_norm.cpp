@@ -34,23 +34,52 @@ float tree_sum(std::vector<float> level) {
   return count == 0 ? 0.0F : level[0];
 }
 
-Result<Value> run_sum_of_squares(std::span<const std::byte>, std::span<Value> inputs) {
-  const std::span<const float> g = inputs[0].as<float>();
+std::vector<float> grains_of(const Value& gradients) {
+  const std::span<const float> g = gradients.as<float>();
   FD_CHECK(g.size() % grain == 0, "{} gradients are not whole grains of {}", g.size(), grain);
   std::vector<float> grains(g.size() / grain);
   for (std::size_t i = 0; i < grains.size(); ++i) grains[i] = grain_sum(g.data() + i * grain);
+  return grains;
+}
+
+Value number(float value) {
   MutableValue out(DType::f32, Shape{1});
-  out.as<float>()[0] = tree_sum(std::move(grains));
+  out.as<float>()[0] = value;
   return std::move(out).freeze();
 }
 
+Result<Value> run_sum_of_squares(std::span<const std::byte>, std::span<Value> inputs) {
+  return number(tree_sum(grains_of(inputs[0])));
+}
+
+Result<Value> run_sums_of_grains(std::span<const std::byte>, std::span<Value> inputs) {
+  return Value::copy_of(std::span<const float>(grains_of(inputs[0])));
+}
+
+Result<Value> run_sum_over_grains(std::span<const std::byte>, std::span<Value> inputs) {
+  const std::span<const float> sums = inputs[0].as<float>();
+  return number(tree_sum(std::vector<float>(sums.begin(), sums.end())));
+}
+
 constexpr Kernel kernel = make_kernel("train.sum_of_squares", KernelKind::reduce, run_sum_of_squares);
+constexpr Kernel grains_kernel = make_kernel("train.sums_of_grains", KernelKind::reduce, run_sums_of_grains);
+constexpr Kernel over_grains_kernel = make_kernel("train.sum_over_grains", KernelKind::reduce, run_sum_over_grains);
 
 }  // namespace
 
 Result<Value> sum_of_squares(Compute& compute, const Value& gradients) {
   Value inputs[] = {gradients};
   return compute.run(kernel, {}, inputs);
+}
+
+Result<Value> sums_of_grains(Compute& compute, const Value& gradients) {
+  Value inputs[] = {gradients};
+  return compute.run(grains_kernel, {}, inputs);
+}
+
+Result<Value> sum_over_grains(Compute& compute, const Value& sums) {
+  Value inputs[] = {sums};
+  return compute.run(over_grains_kernel, {}, inputs);
 }
 
 double gradient_norm(std::span<const Value> sums_of_squares) {

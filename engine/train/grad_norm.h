@@ -16,6 +16,11 @@ namespace firedrill {
 // f32 [1]: the sum of squares of one segment's flat gradients (f32, one dimension).
 Result<Value> sum_of_squares(Compute& compute, const Value& gradients);
 
+// The same in two steps, for gradients that lie in shards: f32 [grains], the sums of squares of the grains of one run;
+// and f32 [1] from those of all grains of the segment.
+Result<Value> sums_of_grains(Compute& compute, const Value& gradients);
+Result<Value> sum_over_grains(Compute& compute, const Value& sums);
+
 // The root of the sum, in double, of one sum of squares per segment, in the model's order. Not finite if one of them is
 // not.
 double gradient_norm(std::span<const Value> sums_of_squares);

@@ -1,5 +1,8 @@
 #include "engine/train/gradients.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/comm/tree.h"
 #include "engine/train/lane_exchange.h"
 
@@ -17,6 +20,7 @@ GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute
     for (const std::size_t segment : holdings.segments) of_lane[segment].resize(shared(segment) ? cps * chunks : cps);
   }
   losses_.resize(lanes, Slots(holdings.last_stage ? cps : 0));
+  total_.segments.resize(model.segments().size());
 }
 
 bool GradientSums::shared(std::size_t segment) const { return model_.segments()[segment].tp_lane < 0; }
@@ -39,23 +43,48 @@ Status GradientSums::add_loss(std::size_t lane, std::size_t slot, Value loss) {
   return accumulate(losses_[lane][slot], std::move(loss));
 }
 
-Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
-  if (!model_.whole()) {
-    FD_TRY_VOID(reduce_chunks(context));
-    FD_TRY_VOID(reduce_cp(context));
+Status GradientSums::complete(const NetworkContext& context, const Piece& piece, std::int64_t bucket_bytes) {
+  if (bucket_bytes == 0) return {};
+  for (const std::size_t segment : holdings_.segments_of(piece)) {
+    waiting_.push_back(segment);
+    waiting_bytes_ += model_.segments()[segment].count * static_cast<std::int64_t>(sizeof(float));
   }
-  return reduce_dp(context);
+  if (waiting_bytes_ < bucket_bytes) return {};
+  const PhaseScope scope(context.parts.position, Phase::exchange);
+  waiting_bytes_ = 0;
+  Bucket bucket{.segments = std::exchange(waiting_, {}), .loss = false};
+  std::sort(bucket.segments.begin(), bucket.segments.end());
+  return exchange(context, bucket);
+}
+
+Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
+  Bucket rest{.segments = {}, .loss = holdings_.last_stage};
+  for (const std::size_t segment : holdings_.segments) {
+    if (std::find(exchanged_.begin(), exchanged_.end(), segment) == exchanged_.end()) rest.segments.push_back(segment);
+  }
+  FD_TRY_VOID(exchange(context, rest));
+  return std::move(total_);
+}
+
+Status GradientSums::exchange(const NetworkContext& context, const Bucket& bucket) {
+  if (bucket.segments.empty() && !bucket.loss) return {};
+  exchanged_.insert(exchanged_.end(), bucket.segments.begin(), bucket.segments.end());
+  if (!model_.whole()) {
+    FD_TRY_VOID(reduce_chunks(context, bucket));
+    FD_TRY_VOID(reduce_cp(context, bucket));
+  }
+  return holdings_.shards_gradients() ? scatter_dp(context, bucket) : reduce_dp(context, bucket);
 }
 
 // Over the tp chunks of each cp lane, of what all tp lanes share.
-Status GradientSums::reduce_chunks(const NetworkContext& context) {
-  if (holdings_.place.chunks.count() == context.job.lanes.tp) return reduce_chunks_here(context);
+Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& bucket) {
+  if (holdings_.place.chunks.count() == context.job.lanes.tp) return reduce_chunks_here(context, bucket);
   const auto chunks = static_cast<std::size_t>(holdings_.place.chunks.count());
   std::vector<Value> packs;
   for (std::size_t t = 0; t < chunks; ++t) {
     std::vector<Value> parts;
     for (auto& of_lane : sums_) {
-      for (const std::size_t segment : holdings_.segments) {
+      for (const std::size_t segment : bucket.segments) {
         if (!shared(segment)) continue;
         for (std::size_t slot = t; slot < of_lane[segment].size(); slot += chunks) {
           parts.push_back(std::move(of_lane[segment][slot]));
@@ -68,7 +97,7 @@ Status GradientSums::reduce_chunks(const NetworkContext& context) {
                                                                    context.call("gradients.chunks")));
   std::size_t next = 0;
   for (auto& of_lane : sums_) {
-    for (const std::size_t segment : holdings_.segments) {
+    for (const std::size_t segment : bucket.segments) {
       if (!shared(segment)) continue;
       of_lane[segment].resize(of_lane[segment].size() / chunks);
       for (Value& sum : of_lane[segment]) sum = reduced[next++];
@@ -77,10 +106,10 @@ Status GradientSums::reduce_chunks(const NetworkContext& context) {
   return {};
 }
 
-Status GradientSums::reduce_chunks_here(const NetworkContext& context) {
+Status GradientSums::reduce_chunks_here(const NetworkContext& context, const Bucket& bucket) {
   const auto chunks = static_cast<std::size_t>(context.job.lanes.tp);
   for (auto& of_lane : sums_) {
-    for (const std::size_t segment : holdings_.segments) {
+    for (const std::size_t segment : bucket.segments) {
       if (!shared(segment)) continue;
       Slots& slots = of_lane[segment];
       Slots by_cp;
@@ -95,17 +124,17 @@ Status GradientSums::reduce_chunks_here(const NetworkContext& context) {
   return {};
 }
 
-std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane) {
+std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane, const Bucket& bucket) {
   std::vector<Slots*> all;
-  for (const std::size_t segment : holdings_.segments) all.push_back(&sums_[lane][segment]);
-  if (holdings_.last_stage) all.push_back(&losses_[lane]);
+  for (const std::size_t segment : bucket.segments) all.push_back(&sums_[lane][segment]);
+  if (bucket.loss) all.push_back(&losses_[lane]);
   return all;
 }
 
-Status GradientSums::reduce_cp(const NetworkContext& context) {
+Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& bucket) {
   if (context.groups.cp.size() == 1) {
     for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
-      for (Slots* slots : of_lane(lane)) {
+      for (Slots* slots : of_lane(lane, bucket)) {
         FD_TRY(Value sum, add_tree(compute_, std::move(*slots), ReduceOp::sum));
         slots->assign(1, std::move(sum));
       }
@@ -117,7 +146,7 @@ Status GradientSums::reduce_cp(const NetworkContext& context) {
   for (std::size_t c = 0; c < cps; ++c) {
     std::vector<Value> parts;
     for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
-      for (Slots* slots : of_lane(lane)) parts.push_back(std::move((*slots)[c]));
+      for (Slots* slots : of_lane(lane, bucket)) parts.push_back(std::move((*slots)[c]));
     }
     packs.push_back(Value::pack(parts));
   }
@@ -125,25 +154,39 @@ Status GradientSums::reduce_cp(const NetworkContext& context) {
          context.parts.collectives.all_reduce(context.groups.cp, packs, ReduceOp::sum, context.call("gradients.cp")));
   std::size_t next = 0;
   for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
-    for (Slots* slots : of_lane(lane)) slots->assign(1, reduced[next++]);
+    for (Slots* slots : of_lane(lane, bucket)) slots->assign(1, reduced[next++]);
   }
   return {};
 }
 
-Result<StepSums> GradientSums::reduce_dp(const NetworkContext& context) {
+Status GradientSums::reduce_dp(const NetworkContext& context, const Bucket& bucket) {
   std::vector<Value> packs;
   for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
     std::vector<Value> parts;
-    for (Slots* slots : of_lane(lane)) parts.push_back(std::move(slots->front()));
+    for (Slots* slots : of_lane(lane, bucket)) parts.push_back(std::move(slots->front()));
     packs.push_back(Value::pack(parts));
   }
   FD_TRY(const Value reduced,
          context.parts.collectives.all_reduce(context.groups.dp, packs, ReduceOp::sum, context.call("gradients")));
-  StepSums total{.segments = std::vector<Value>(model_.segments().size()), .loss = {}};
   std::size_t next = 0;
-  for (const std::size_t segment : holdings_.segments) total.segments[segment] = reduced[next++];
-  if (holdings_.last_stage) total.loss = reduced[next];
-  return total;
+  for (const std::size_t segment : bucket.segments) total_.segments[segment] = reduced[next++];
+  if (bucket.loss) total_.loss = reduced[next];
+  return {};
+}
+
+Status GradientSums::scatter_dp(const NetworkContext& context, const Bucket& bucket) {
+  for (const std::size_t segment : bucket.segments) {
+    std::vector<Value> lanes;
+    for (auto& of_lane : sums_) lanes.push_back(std::move(of_lane[segment].front()));
+    FD_TRY(total_.segments[segment], context.parts.collectives.reduce_scatter(context.groups.dp, lanes, ReduceOp::sum,
+                                                                              context.call("gradients.shard")));
+  }
+  if (!bucket.loss) return {};
+  std::vector<Value> losses;
+  for (Slots& slots : losses_) losses.push_back(std::move(slots.front()));
+  FD_TRY(total_.loss,
+         context.parts.collectives.all_reduce(context.groups.dp, losses, ReduceOp::sum, context.call("loss")));
+  return {};
 }
 
 }  // namespace firedrill

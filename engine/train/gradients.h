@@ -25,7 +25,11 @@ class GradientSums {
   Status add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient);
   Status add_loss(std::size_t lane, std::size_t slot, Value loss);
 
-  // The sums over all lanes of the job. The accumulators are consumed.
+  // The accumulators of the piece's segments are complete: once enough bytes are (bucket_bytes of the layout) they are
+  // exchanged. Without buckets nothing happens before the end.
+  Status complete(const NetworkContext& context, const Piece& piece, std::int64_t bucket_bytes);
+  // The sums over all lanes of the job: what was not exchanged yet, and the loss. With sharded gradients the flat shard
+  // of this rank only.
   Result<StepSums> exchange(const NetworkContext& context);
 
  private:
@@ -33,18 +37,29 @@ class GradientSums {
 
   Status accumulate(Value& sum, Value more);
   bool shared(std::size_t segment) const;
-  Status reduce_chunks(const NetworkContext& context);
-  Status reduce_chunks_here(const NetworkContext& context);
-  Status reduce_cp(const NetworkContext& context);
-  Result<StepSums> reduce_dp(const NetworkContext& context);
-  // Everything that is added over cp and dp lanes of own dp lane `lane`: the segments held in order, then the loss.
-  std::vector<Slots*> of_lane(std::size_t lane);
+  // What is exchanged together.
+  struct Bucket {
+    std::vector<std::size_t> segments;  // ascending
+    bool loss = false;
+  };
+  Status exchange(const NetworkContext& context, const Bucket& bucket);
+  Status reduce_chunks(const NetworkContext& context, const Bucket& bucket);
+  Status reduce_chunks_here(const NetworkContext& context, const Bucket& bucket);
+  Status reduce_cp(const NetworkContext& context, const Bucket& bucket);
+  Status reduce_dp(const NetworkContext& context, const Bucket& bucket);
+  Status scatter_dp(const NetworkContext& context, const Bucket& bucket);
+  // Everything of a bucket that is added over cp and dp lanes of own dp lane `lane`: the segments, then the loss.
+  std::vector<Slots*> of_lane(std::size_t lane, const Bucket& bucket);
 
   const Model& model_;
   const Holdings& holdings_;
   Compute& compute_;
   std::vector<std::vector<Slots>> sums_;  // by own dp lane, by segment of the model
   std::vector<Slots> losses_;             // by own dp lane
+  std::vector<std::size_t> waiting_;      // segments that are complete and not exchanged
+  std::int64_t waiting_bytes_ = 0;
+  std::vector<std::size_t> exchanged_;
+  StepSums total_;
 };
 
 }  // namespace firedrill

@@ -22,26 +22,46 @@ bool Holdings::holds(std::size_t segment) const {
   return std::binary_search(segments.begin(), segments.end(), segment);
 }
 
+Range Holdings::shard(std::int64_t count) const {
+  const LaneRange lanes = place.dp_lanes;
+  return {.begin = shard_range(count, dp_lanes, lanes.begin).begin,
+          .end = shard_range(count, dp_lanes, lanes.end - 1).end};
+}
+
+std::vector<std::size_t> Holdings::segments_of(const Piece& piece) const {
+  std::vector<std::size_t> list = {piece.shared};
+  if (piece.lanes == 0) return list;
+  for (int lane = place.tp_lanes.begin; lane < place.tp_lanes.end; ++lane) {
+    list.push_back(piece.lanes + static_cast<std::size_t>(lane));
+  }
+  return list;
+}
+
 Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, int rank) {
   Holdings holdings;
   holdings.place = place_of(job, layout, rank);
   const RankPlace& place = holdings.place;
-  holdings.stage = stages_of(model, layout.pp)[static_cast<std::size_t>(place.pp)];
+  const std::vector<Stage> stages = stages_of(model, layout.pp * layout.virtual_stages);
+  for (std::size_t i = static_cast<std::size_t>(place.pp); i < stages.size();
+       i += static_cast<std::size_t>(layout.pp)) {
+    holdings.stages.push_back(stages[i]);
+  }
   holdings.first_stage = place.pp == 0;
   holdings.last_stage = place.pp == layout.pp - 1;
-  for (std::size_t i = holdings.stage.begin; i < holdings.stage.end; ++i) {
-    const Piece& piece = model.pieces()[i];
-    holdings.segments.push_back(piece.shared);
-    if (piece.lanes == 0) continue;
-    for (int lane = place.tp_lanes.begin; lane < place.tp_lanes.end; ++lane) {
-      holdings.segments.push_back(piece.lanes + static_cast<std::size_t>(lane));
+  for (const Stage& stage : holdings.stages) {
+    for (std::size_t i = stage.begin; i < stage.end; ++i) {
+      for (const std::size_t segment : holdings.segments_of(model.pieces()[i])) holdings.segments.push_back(segment);
     }
   }
+  holdings.zero = layout.zero;
+  holdings.dp_lanes = job.lanes.dp;
   const int data = place.dp * layout.cp + place.cp;
   holdings.of_lane = {.index = data, .count = layout.dp * layout.cp};
   holdings.of_shared = {.index = data * layout.tp + place.tp, .count = layout.dp * layout.cp * layout.tp};
   holdings.of_random = {.index = (place.pp * layout.cp + place.cp) * layout.tp + place.tp,
                         .count = layout.pp * layout.cp * layout.tp};
+  holdings.of_shared_shard = {.index = place.cp * layout.tp + place.tp, .count = layout.cp * layout.tp};
+  holdings.of_lane_shard = {.index = place.cp, .count = layout.cp};
   return holdings;
 }
 

@@ -28,15 +28,27 @@ struct Holder {
 
 struct Holdings {
   RankPlace place;
-  Stage stage;
+  std::vector<Stage> stages;  // of this rank, first to last
   bool first_stage = true;
   bool last_stage = true;
   std::vector<std::size_t> segments;  // those held, ascending
-  Holder of_shared;                   // segments that all tp lanes share
-  Holder of_lane;                     // segments of one tp lane
-  Holder of_random;                   // random counters of the rank's dp lanes
+  int zero = 0;
+  int dp_lanes = 1;  // of the job
+  Holder of_shared;  // segments that all tp lanes share
+  Holder of_lane;    // segments of one tp lane
+  Holder of_random;  // random counters of the rank's dp lanes
+  // The same of flat shards, which differ between dp ranks.
+  Holder of_shared_shard;
+  Holder of_lane_shard;
 
+  bool shards_moments() const { return zero >= 1; }
+  bool shards_gradients() const { return zero >= 2; }
+  bool shards_parameters() const { return zero >= 3; }
+  // The flat shard of a segment of `count` elements: the shards of the own dp lanes, one behind the other.
+  Range shard(std::int64_t count) const;
   bool holds(std::size_t segment) const;
+  // Those of a piece that this rank holds.
+  std::vector<std::size_t> segments_of(const Piece& piece) const;
   // One rank of those that draw a dp lane's samples: the one that tells the observer.
   bool speaks_for_lane() const { return first_stage && place.tp == 0 && place.cp == 0; }
 };

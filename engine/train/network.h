@@ -17,14 +17,18 @@
 // lanes, over dp lanes (gradients.h). Then norm, clipping, overflow: every rank learns every segment's sum of squares
 // and adds them in the model's order. Then each rank updates the segments that it owns.
 //
-// Who holds what. A rank holds the segments of its stages' pieces: the shared ones, and those of its tp lanes; dp and
-// cp ranks hold the same. The state visitor (state.h) lists exactly these under names that do not know the layout, and
-// says who else holds them, so that each holder saves its share and any other layout finds what it needs by name and
-// range.
+// Who holds what. A rank holds the segments of its stages' pieces: the shared ones, and those of its tp lanes; cp ranks
+// hold the same, and so do dp ranks, but for what ZeRO shards: of each segment's flat Value a dp rank then holds the
+// shards of its dp lanes (of moments; from 2 on of gradients; with 3 of parameters, which are gathered for each piece
+// and let go behind it). A shard is a run of whole grains fixed by the lane, so elementwise updates and the grains of
+// the norm are the same wherever it lies. The state visitor (state.h) lists exactly these under names that do not know
+// the layout, and says who else holds them, so that each holder saves its share and any other layout finds what it
+// needs by name and range.
 //
 // A job of one tp and one cp lane has one kernel for a piece (WholeNetwork); all others run lane by lane (LaneNetwork).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -32,6 +36,7 @@
 #include "engine/job/layout.h"
 #include "engine/model/transformer.h"
 #include "engine/seam/parts.h"
+#include "engine/train/holdings.h"
 #include "engine/train/optimizer.h"
 
 namespace firedrill {
@@ -48,14 +53,23 @@ struct Unit {
   Targets targets() const { return {.tokens = tokens, .row_mask = mask}; }
 };
 
-// The parameters that kernels read, by segment.
+struct NetworkContext;
+
+// The parameters that kernels read, by segment. With ZeRO 3 a rank holds shards only, and a piece's segments are whole
+// between gather and release.
 class Parameters {
  public:
-  explicit Parameters(const std::vector<OptimizerState>& segments) : segments_(segments) {}
-  Result<Value> of(std::size_t segment) const { return segments_[segment].parameters; }
+  Parameters(const Holdings& holdings, const std::vector<OptimizerState>& segments)
+      : holdings_(holdings), segments_(segments) {}
+  Result<Value> of(std::size_t segment) const;
+  // All dp ranks call this for the same pieces in the same order.
+  Status gather(const NetworkContext& context, const Piece& piece);
+  void release(const Piece& piece);
 
  private:
+  const Holdings& holdings_;
   const std::vector<OptimizerState>& segments_;
+  std::map<std::size_t, Value> gathered_;
 };
 
 // An activation is one Value, or a pack with one Value for each chunk that this rank computes. Errors: those of the
@@ -81,7 +95,7 @@ struct NetworkContext {
   const RankPlace& place;
   const Groups& groups;
   Parts& parts;
-  const Parameters& parameters;
+  Parameters& parameters;
 
   Call call(std::string_view purpose) const {
     return Call{.purpose = purpose, .deadline = parts.clock.now() + job.cluster.deadline};

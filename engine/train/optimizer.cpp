@@ -123,8 +123,10 @@ Result<OptimizerState> adamw_update(Compute& compute, const OptimizerSpec& spec,
   return OptimizerState{.parameters = pack[0], .exp_avg = pack[1], .exp_avg_sq = pack[2]};
 }
 
-Value zeros_like(const Value& parameters) {
-  MutableValue zeros(parameters.dtype(), parameters.shape());
+Value zeros_like(const Value& parameters) { return zeros_of(parameters.count()); }
+
+Value zeros_of(std::int64_t count) {
+  MutableValue zeros(DType::f32, Shape{count});
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
   return std::move(zeros).freeze();
 }

@@ -35,5 +35,6 @@ Result<OptimizerState> adamw_update(Compute& compute, const OptimizerSpec& spec,
 
 // Moments to start from: zeros like `parameters`.
 Value zeros_like(const Value& parameters);
+Value zeros_of(std::int64_t count);
 
 }  // namespace firedrill

@@ -8,6 +8,7 @@
 
 #include "engine/base/rng.h"
 #include "engine/train/schedule.h"
+#include "engine/train/shards.h"
 
 namespace firedrill {
 namespace {
@@ -79,6 +80,36 @@ StateGroup segment_group(const Segment& segment, const Holdings& holdings, Shard
   return group;
 }
 
+// The flat shard of a segment: for each own dp lane the run of each tensor that lies in its shard.
+StateGroup shard_group(const Segment& segment, const Holdings& holdings, ShardKind shard, std::string_view prefix) {
+  const Holder holder = segment.tp_lane < 0 ? holdings.of_shared_shard : holdings.of_lane_shard;
+  const Range held = holdings.shard(segment.count);
+  StateGroup group{.name = fmt::format("{}{}", prefix, segment.name),
+                   .shard = shard,
+                   .dtype = DType::f32,
+                   .count = held.count(),
+                   .replicated = true,
+                   .holder = holder.index,
+                   .holders = holder.count,
+                   .tensors = {},
+                   .value = {}};
+  const LaneRange lanes = holdings.place.dp_lanes;
+  for (int lane = lanes.begin; lane < lanes.end; ++lane) {
+    const Range of_lane = shard_range(segment.count, holdings.dp_lanes, lane);
+    for (const TensorSpec& tensor : segment.tensors) {
+      const std::int64_t begin = std::max(of_lane.begin, tensor.offset);
+      const std::int64_t end = std::min(of_lane.end, tensor.offset + tensor.count());
+      if (begin >= end) continue;
+      group.tensors.push_back({.name = fmt::format("{}{}", prefix, tensor.name),
+                               .shape = tensor.shape,
+                               .offset = begin - held.begin,
+                               .begin = begin - tensor.offset,
+                               .length = end - begin});
+    }
+  }
+  return group;
+}
+
 StateGroup counter_group() {
   StateGroup group{.name = "extra/counters",
                    .shard = ShardKind::extra,
@@ -118,7 +149,11 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
   state.segments.resize(model.segments().size());
   for (const std::size_t i : holdings.segments) {
     FD_TRY(Value parameters, model.initial_parameters(compute, i, job.seed));
-    const Value zeros = zeros_like(parameters);
+    const Range shard = holdings.shard(model.segments()[i].count);
+    if (holdings.shards_parameters()) {
+      FD_TRY(parameters, cut_shard(compute, parameters, shard));
+    }
+    const Value zeros = zeros_of(holdings.shards_moments() ? shard.count() : parameters.count());
     state.segments[i] = {.parameters = std::move(parameters), .exp_avg = zeros, .exp_avg_sq = zeros};
   }
   state.sampler = sampler;
@@ -133,14 +168,16 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
 
 StateView blank_view(const Model& model, const Holdings& holdings) {
   StateView view;
-  const auto add = [&](ShardKind shard, std::string_view prefix) {
+  const auto add = [&](ShardKind shard, std::string_view prefix, bool sharded) {
     for (const std::size_t i : holdings.segments) {
-      view.push_back(segment_group(model.segments()[i], holdings, shard, prefix));
+      const Segment& segment = model.segments()[i];
+      view.push_back(sharded ? shard_group(segment, holdings, shard, prefix)
+                             : segment_group(segment, holdings, shard, prefix));
     }
   };
-  add(ShardKind::model, "");
-  add(ShardKind::optimizer, "optimizer.exp_avg.");
-  add(ShardKind::optimizer, "optimizer.exp_avg_sq.");
+  add(ShardKind::model, "", holdings.shards_parameters());
+  add(ShardKind::optimizer, "optimizer.exp_avg.", holdings.shards_moments());
+  add(ShardKind::optimizer, "optimizer.exp_avg_sq.", holdings.shards_moments());
   view.push_back(counter_group());
   view.push_back(random_group(holdings));
   return view;

@@ -2,13 +2,16 @@
 
 #include <bit>
 
+#include "engine/train/pipeline.h"
 #include "engine/train/schedule.h"
+#include "engine/train/shards.h"
 
 namespace firedrill {
 
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
                  Parts& parts, TrainingState state)
     : job_(job),
+      layout_(layout),
       model_(model),
       sampler_(sampler),
       text_(std::move(text)),
@@ -16,7 +19,7 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
       holdings_(holdings_of(job, layout, model, parts.position.rank)),
       groups_(groups_of(job, layout, parts.position.rank)),
       state_(std::move(state)),
-      parameters_(state_.segments),
+      parameters_(holdings_, state_.segments),
       context_{.job = job,
                .model = model,
                .place = holdings_.place,
@@ -62,11 +65,13 @@ Result<StepReport> Trainer::step() {
   return report;
 }
 
-Result<Trainer::InFlight> Trainer::draw(std::size_t lane, int micro, float factor) {
-  InFlight flight{
-      .unit = {.lane = lane, .random = state_.lanes[lane].random, .factor = factor}, .inputs = {}, .head = {}};
+Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
+  const auto lane = static_cast<std::size_t>(unit / job_.batch.accumulation);
+  const int micro = unit % job_.batch.accumulation;
+  InFlight flight;
+  flight.unit = {.lane = lane, .random = state_.lanes[lane].random, .factor = factor};
   flight.unit.random.counter += static_cast<std::uint64_t>(micro);
-  flight.inputs.resize(holdings_.stage.end - holdings_.stage.begin);
+  flight.inputs.resize(model_.pieces().size());
   if (!holdings_.first_stage && !holdings_.last_stage) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
   const int number = state_.lanes[lane].lane;
@@ -86,53 +91,106 @@ Result<Trainer::InFlight> Trainer::draw(std::size_t lane, int micro, float facto
 }
 
 Status Trainer::compute(float factor, GradientSums& sums) {
-  for (std::size_t lane = 0; lane < state_.lanes.size(); ++lane) {
-    for (int micro = 0; micro < job_.batch.accumulation; ++micro) {
-      FD_TRY(InFlight flight, draw(lane, micro, factor));
-      FD_TRY_VOID(forward(flight, sums));
-      FD_TRY_VOID(backward(flight, sums));
+  const int units = static_cast<int>(state_.lanes.size()) * job_.batch.accumulation;
+  std::vector<InFlight> flights(static_cast<std::size_t>(units));
+  for (const PipelineAction& action : pipeline_actions(layout_, holdings_.place.pp, units)) {
+    const Stage& stage = holdings_.stages[static_cast<std::size_t>(action.stage)];
+    InFlight& flight = flights[static_cast<std::size_t>(action.unit)];
+    if (!action.backward) {
+      if (action.stage == 0) {
+        FD_TRY(flight, draw(action.unit, factor));
+      }
+      FD_TRY_VOID(forward(stage, flight, sums));
+    } else {
+      FD_TRY_VOID(backward(stage, flight, action.unit == units - 1, sums));
+      if (action.stage == 0) flight = {};
     }
   }
   return {};
 }
 
-Status Trainer::forward(InFlight& flight, GradientSums& sums) {
+int Trainer::neighbour(int step) const {
+  const int size = groups_.pp.size();
+  return (holdings_.place.pp + step + size) % size;
+}
+
+Status Trainer::gather(std::size_t piece, std::size_t behind, const Stage& stage) {
+  FD_TRY_VOID(parameters_.gather(context_, model_.pieces()[piece]));
+  if (!layout_.prefetch || behind < stage.begin || behind >= stage.end) return {};
+  return parameters_.gather(context_, model_.pieces()[behind]);
+}
+
+Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums) {
   const PhaseScope scope(parts_.position, Phase::forward);
-  const Stage stage = holdings_.stage;
   Value x;
+  if (!first(stage)) {
+    FD_TRY(x, parts_.collectives.recv(groups_.pp, neighbour(-1), context_.call("activation")));
+  }
   for (std::size_t i = stage.begin; i < stage.end; ++i) {
     const Piece& piece = model_.pieces()[i];
-    flight.inputs[i - stage.begin] = x;
+    if (piece.kind != PieceKind::mlp || layout_.recompute == Recompute::segment) flight.inputs[i] = x;
+    FD_TRY_VOID(gather(i, i + 1, stage));
     if (piece.kind == PieceKind::head) {
       FD_TRY(flight.head, network_->loss(piece, flight.unit, x, sums));
     } else {
       FD_TRY(x, network_->forward(piece, flight.unit, x));
     }
+    parameters_.release(piece);
   }
-  return {};
+  if (last(stage)) return {};
+  return parts_.collectives.send(groups_.pp, neighbour(1), x, context_.call("activation"));
 }
 
-Status Trainer::backward(InFlight& flight, GradientSums& sums) {
+Result<Value> Trainer::input_of(std::size_t piece, const Stage& stage, InFlight& flight) {
+  if (flight.inputs[piece] || piece == 0) return std::move(flight.inputs[piece]);
+  FD_TRY_VOID(gather(piece - 1, stage.end, stage));
+  return network_->forward(model_.pieces()[piece - 1], flight.unit, flight.inputs[piece - 1]);
+}
+
+Status Trainer::backward(const Stage& stage, InFlight& flight, bool last_unit, GradientSums& sums) {
   const PhaseScope scope(parts_.position, Phase::backward);
-  const Stage stage = holdings_.stage;
   Value gradient;
+  if (!last(stage)) {
+    FD_TRY(gradient, parts_.collectives.recv(groups_.pp_backward, neighbour(1), context_.call("activation.gradient")));
+  }
   for (std::size_t i = stage.end; i-- > stage.begin;) {
     const Piece& piece = model_.pieces()[i];
-    const Value input = std::move(flight.inputs[i - stage.begin]);
+    FD_TRY(const Value input, input_of(i, stage, flight));
+    FD_TRY_VOID(gather(i, i - 1, stage));
     if (piece.kind == PieceKind::head) {
       FD_TRY(gradient, network_->loss_backward(piece, flight.unit, input, flight.head, sums));
     } else {
       FD_TRY(gradient, network_->backward(piece, flight.unit, input, std::move(gradient), sums));
     }
+    parameters_.release(piece);
+    if (last_unit) FD_TRY_VOID(sums.complete(context_, piece, layout_.bucket_bytes));
   }
-  return {};
+  if (first(stage)) return {};
+  return parts_.collectives.send(groups_.pp_backward, neighbour(-1), gradient, context_.call("activation.gradient"));
+}
+
+// Of the segments held, in order. Where gradients lie in shards, from the grains of all of them.
+Result<std::vector<Value>> Trainer::own_squares(const StepSums& sums) {
+  std::vector<Value> squares;
+  if (!holdings_.shards_gradients()) {
+    for (const std::size_t segment : holdings_.segments) {
+      FD_TRY(squares.emplace_back(), sum_of_squares(parts_.compute, sums.segments[segment]));
+    }
+    return squares;
+  }
+  std::vector<Value> grains;
+  for (const std::size_t segment : holdings_.segments) {
+    FD_TRY(grains.emplace_back(), sums_of_grains(parts_.compute, sums.segments[segment]));
+  }
+  FD_TRY(const std::vector<Value> wholes, join_shards(context_, grains, "gradient_norm.grains"));
+  for (const Value& whole : wholes) {
+    FD_TRY(squares.emplace_back(), sum_over_grains(parts_.compute, whole));
+  }
+  return squares;
 }
 
 Result<Trainer::Agreement> Trainer::agree(const StepSums& sums) {
-  std::vector<Value> own;
-  for (const std::size_t segment : holdings_.segments) {
-    FD_TRY(own.emplace_back(), sum_of_squares(parts_.compute, sums.segments[segment]));
-  }
+  FD_TRY(std::vector<Value> own, own_squares(sums));
   if (groups_.model.size() == 1) return Agreement{.squares = std::move(own), .loss = sums.loss};
   if (holdings_.last_stage) own.push_back(sums.loss);
   FD_TRY(const Value all,
@@ -162,11 +220,34 @@ Status Trainer::update(const GradientDecision& decision, StepSums sums, Training
   const AdamWStep step{.lr = learning_rate(job_.optimizer, job_.steps, next.counters.schedule_step),
                        .step = next.counters.optimizer_steps,
                        .gradient_scale = decision.gradient_scale};
+  std::vector<Value> shards;
   for (const std::size_t i : holdings_.segments) {
-    FD_TRY(next.segments[i], adamw_update(parts_.compute, job_.optimizer, step, std::move(next.segments[i]),
-                                          std::move(sums.segments[i]), model_.segments()[i].decay_ranges));
+    FD_TRY(next.segments[i], update_segment(i, step, std::move(next.segments[i]), std::move(sums.segments[i])));
+    shards.push_back(next.segments[i].parameters);
   }
+  if (!holdings_.shards_moments() || holdings_.shards_parameters()) return {};
+  FD_TRY(std::vector<Value> wholes, join_shards(context_, shards, "parameters.updated"));
+  for (std::size_t i = 0; i < wholes.size(); ++i)
+    next.segments[holdings_.segments[i]].parameters = std::move(wholes[i]);
   return {};
+}
+
+// Of what this rank updates: the whole segment, or its flat shard.
+Result<OptimizerState> Trainer::update_segment(std::size_t segment, const AdamWStep& step, OptimizerState state,
+                                               Value gradients) {
+  const Segment& spec = model_.segments()[segment];
+  Range range{.begin = 0, .end = spec.count};
+  if (holdings_.shards_moments()) {
+    range = holdings_.shard(spec.count);
+    if (!holdings_.shards_gradients()) {
+      FD_TRY(gradients, cut_shard(parts_.compute, gradients, range));
+    }
+    if (!holdings_.shards_parameters()) {
+      FD_TRY(state.parameters, cut_shard(parts_.compute, state.parameters, range));
+    }
+  }
+  return adamw_update(parts_.compute, job_.optimizer, step, std::move(state), std::move(gradients), spec.decay_ranges,
+                      range.begin);
 }
 
 Digest Trainer::announce(const StepReport& report) {

@@ -44,23 +44,35 @@ class Trainer {
   // A unit on its way: what its backward needs.
   struct InFlight {
     Unit unit;
-    std::vector<Value> inputs;  // of the stage's pieces
+    std::vector<Value> inputs;  // of the model's pieces, as far as they are kept
     Value head;                 // what the head knows after its loss
   };
 
-  Result<InFlight> draw(std::size_t lane, int micro, float factor);
-  Status forward(InFlight& flight, GradientSums& sums);
-  Status backward(InFlight& flight, GradientSums& sums);
   Status compute(float factor, GradientSums& sums);
+  Result<InFlight> draw(int unit, float factor);
+  Status forward(const Stage& stage, InFlight& flight, GradientSums& sums);
+  // `last`: of all units, so that the gradients of each piece are complete behind it.
+  Status backward(const Stage& stage, InFlight& flight, bool last, GradientSums& sums);
+  // The input of a piece, computed once more where it was not kept.
+  Result<Value> input_of(std::size_t piece, const Stage& stage, InFlight& flight);
+  // The parameters of a piece whole, and with prefetch those of the one behind it.
+  Status gather(std::size_t piece, std::size_t behind, const Stage& stage);
+  bool first(const Stage& stage) const { return stage.begin == 0; }
+  bool last(const Stage& stage) const { return stage.end == model_.pieces().size(); }
+  int neighbour(int step) const;
   // Every rank learns every segment's sum of squares, and the loss.
   struct Agreement {
     std::vector<Value> squares;  // by segment
     Value loss;
   };
   Result<Agreement> agree(const StepSums& sums);
+  Result<std::vector<Value>> own_squares(const StepSums& sums);
+  Result<OptimizerState> update_segment(std::size_t segment, const AdamWStep& step, OptimizerState state,
+                                        Value gradients);
   Status update(const GradientDecision& decision, StepSums sums, TrainingState& next);
 
   const Job& job_;
+  const Layout& layout_;
   const Model& model_;
   const Sampler& sampler_;
   Value text_;

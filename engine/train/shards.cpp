@@ -1,0 +1,59 @@
+#include "engine/train/shards.h"
+
+#include <fmt/format.h>
+
+#include "engine/comm/tree.h"
+
+namespace firedrill {
+
+Result<Value> cut_shard(Compute& compute, const Value& whole, const Range& range) {
+  return run_kernel(compute, slice_kernel, SliceScalars{.begin = range.begin, .count = range.count()}, {whole});
+}
+
+Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const Value> shards,
+                                       std::string_view purpose) {
+  const Group& group = context.groups.dp;
+  FD_TRY(const Value all, context.parts.collectives.all_gather(group, Value::pack(shards), context.call(purpose)));
+  std::vector<Value> wholes;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    std::vector<Value> runs;
+    for (std::size_t member = 0; member < static_cast<std::size_t>(group.size()); ++member) {
+      const Value& told = all[member];
+      if (!told || !told.is_pack() || told.parts().size() != shards.size()) {
+        return Error{.code = Code::mismatch,
+                     .message = fmt::format("rank {} sent other than {} shards", group.ranks[member], shards.size())};
+      }
+      runs.push_back(told[i]);
+    }
+    FD_TRY(wholes.emplace_back(), context.parts.compute.run(concat_kernel, {}, runs));
+  }
+  return wholes;
+}
+
+Result<Value> Parameters::of(std::size_t segment) const {
+  if (!holdings_.shards_parameters()) return segments_[segment].parameters;
+  const auto found = gathered_.find(segment);
+  FD_CHECK(found != gathered_.end(), "segment {} is read but not gathered", segment);
+  return found->second;
+}
+
+Status Parameters::gather(const NetworkContext& context, const Piece& piece) {
+  if (!holdings_.shards_parameters()) return {};
+  std::vector<std::size_t> wanted;
+  std::vector<Value> shards;
+  for (const std::size_t segment : holdings_.segments_of(piece)) {
+    if (gathered_.contains(segment)) continue;
+    wanted.push_back(segment);
+    shards.push_back(segments_[segment].parameters);
+  }
+  if (wanted.empty()) return {};
+  FD_TRY(std::vector<Value> wholes, join_shards(context, shards, "parameters"));
+  for (std::size_t i = 0; i < wanted.size(); ++i) gathered_[wanted[i]] = std::move(wholes[i]);
+  return {};
+}
+
+void Parameters::release(const Piece& piece) {
+  for (const std::size_t segment : holdings_.segments_of(piece)) gathered_.erase(segment);
+}
+
+}  // namespace firedrill
