@@ -76,7 +76,7 @@ TEST_F(Disturbing, ADelayAfterTheCallLetsThePeerGoOn) {
   const std::vector<Ended> ended = run_ranks(2, "comm ar:8");
   EXPECT_THAT(ended[0].out, HasSubstr("r0 ar:8 = 0 3 3"));
   Words ops;
-  for (const CallRecord& call : ring_of(0).calls) ops.emplace_back(to_string(call.op));
+  for (const RingDump ring = ring_of(0); const CallRecord& call : ring.calls) ops.emplace_back(to_string(call.op));
   EXPECT_THAT(ops, ElementsAre("comm_init", "all_reduce", "fault"));
 }
 

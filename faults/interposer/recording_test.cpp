@@ -205,7 +205,7 @@ TEST_F(Recording, HandsTheCallsToARealNccl) {
   const Ended ended = start_client(1, "0", "gs ge comm").end();
   EXPECT_THAT(ended.out, AllOf(HasSubstr("r0 gs = 0"), HasSubstr("r0 ge = 0"))) << ended.err;
   Words ops;
-  for (const CallRecord& call : rings().at(0).calls) ops.emplace_back(to_string(call.op));
+  for (const RingDump ring = rings().at(0); const CallRecord& call : ring.calls) ops.emplace_back(to_string(call.op));
   EXPECT_THAT(ops, ElementsAre("group_start", "group_end", "comm_init"));
 }
 

@@ -101,7 +101,7 @@ TEST_F(RingTest, ReadsWholeEntriesWhileTheyAreWritten) {
   });
   std::size_t read = 0;
   for (int i = 0; i < 200; ++i) {
-    for (const CallRecord& call : dump().calls) {
+    for (const RingDump ring = dump(); const CallRecord& call : ring.calls) {
       EXPECT_EQ(call.count, call.call);
       ++read;
     }

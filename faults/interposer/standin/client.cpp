@@ -182,6 +182,7 @@ void run_word(Rank& me, const std::string& text) {
 }
 
 void run_script(Rank me, int argc, char** argv) {
+  me.comms.reserve(64);  // in a group NCCL keeps the place of the handle until the group ends
   for (int i = 4; i < argc; ++i) run_word(me, argv[i]);
 }
 
