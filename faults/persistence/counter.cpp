@@ -194,7 +194,8 @@ Counter::Node Counter::node_of(const State& state, bool is_open, std::size_t ind
   return node;
 }
 
-// Two nodes influence each other if one may need what the other may exclude, or if both may lead to the same inode.
+// Two nodes influence each other if one may need what the other may exclude, or if both may lead to the same inode (of
+// which the facts of its cells mostly tell already).
 std::vector<std::vector<std::size_t>> Counter::parts(const std::vector<Node>& nodes) const {
   std::vector<std::size_t> leader(nodes.size());
   std::iota(leader.begin(), leader.end(), std::size_t{0});
