@@ -17,12 +17,15 @@ Result<Value> read_planned(FileSystem& files, const ManifestView& manifest, cons
   const std::string_view directory = manifest.text(manifest.head().directory);
   std::vector<Value> reads;
   reads.reserve(plan.reads().size());
+  std::string path = path_in(directory, "");
   std::unique_ptr<File> file;
   std::int64_t opened = -1;
   for (const ReadRecord& read : plan.reads()) {
     const std::string_view name = manifest.text(manifest.shards()[static_cast<std::size_t>(read.shard)].name);
     if (opened != read.shard) {
-      FD_TRY(file, files.open(path_in(directory, name)));
+      path.resize(directory.size() + 1);
+      path += name;
+      FD_TRY(file, files.open(path));
       opened = read.shard;
     }
     FD_TRY(Value bytes, file->read(read.offset, read.size));
@@ -60,11 +63,13 @@ Value encode_taken(const RestorePlan& plan) {
 // A tensor that no rank takes would be lost in silence.
 Status all_taken(const ManifestView& manifest, const Value& given) {
   const auto tensors = manifest.tensors();
+  std::vector<std::byte> taken(tensors.size());
+  for (const Value& part : given.parts()) {
+    const auto says = part.bytes().subspan(std::min(sizeof(std::uint64_t), part.size()));
+    for (std::size_t t = 0; t < std::min(says.size(), taken.size()); ++t) taken[t] |= says[t];
+  }
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const std::size_t at = sizeof(std::uint64_t) + t;
-    const auto takes = [at](const Value& part) { return at < part.size() && part.bytes()[at] != std::byte{0}; };
-    const auto parts = given.parts();
-    if (std::any_of(parts.begin(), parts.end(), takes)) continue;
+    if (taken[t] != std::byte{0}) continue;
     return Error{.code = Code::mismatch,
                  .message = fmt::format("checkpoint {} holds {}, which nothing in this job takes",
                                         to_string(manifest.id()), describe_tensor(manifest, tensors[t])),

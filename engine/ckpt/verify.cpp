@@ -132,8 +132,10 @@ Result<ManifestView> Protocol::verify(FileSystem& files, Compute& compute, const
                                manifest.text(manifest.head().directory)));
   }
   FD_TRY_VOID(check_owner(manifest, expectation));
+  std::string shard = path_in(directory, "");
   for (const ShardRecord& record : manifest.shards()) {
-    const std::string shard = path_in(directory, manifest.text(record.name));
+    shard.resize(directory.size() + 1);
+    shard += manifest.text(record.name);
     if (scope.drop_caches) FD_TRY_VOID(drop_cache(files, shard));
     FD_TRY_VOID(check_shard_file(files, manifest, record, shard, record.rank % scope.shares == scope.share));
   }

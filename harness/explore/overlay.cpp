@@ -26,7 +26,27 @@ class Overlay::OverlayFile final : public File {
   Status sync() override { return {}; }
   Status close() override { return {}; }
 
+  // A file is opened a hundred times a check: its memory goes back to the disk it is of. The disk's address stands in
+  // front of it.
+  static void* operator new(std::size_t size, Overlay& disk) {
+    void* memory = nullptr;
+    if (disk.spare_.empty()) {
+      memory = ::operator new(front + size);
+    } else {
+      memory = disk.spare_.back();
+      disk.spare_.pop_back();
+    }
+    *static_cast<Overlay**>(memory) = &disk;
+    return static_cast<std::byte*>(memory) + front;
+  }
+  static void operator delete(void* file, Overlay&) { operator delete(file); }
+  static void operator delete(void* file) {
+    void* memory = static_cast<std::byte*>(file) - front;
+    (*static_cast<Overlay**>(memory))->spare_.push_back(memory);
+  }
+
  private:
+  static constexpr std::size_t front = alignof(std::max_align_t);
   Overlay& disk_;
   Node node_;
   bool writable_;
@@ -44,7 +64,7 @@ class Overlay::Files final : public FileSystem {
     }
     const Node node = disk_.make(FileKind::file);
     disk_.set_child(entry, directory, node);
-    return std::unique_ptr<File>(std::make_unique<OverlayFile>(disk_, node, true));
+    return std::unique_ptr<File>(new (disk_) OverlayFile(disk_, node, true));
   }
   Result<std::unique_ptr<File>> open(std::string_view path) override {
     const Node node = disk_.find(path);
@@ -52,7 +72,7 @@ class Overlay::Files final : public FileSystem {
     if (disk_.kind(node) != FileKind::file) {
       return Error{.code = Code::io_error, .message = fmt::format("{} is a directory", path)};
     }
-    return std::unique_ptr<File>(std::make_unique<OverlayFile>(disk_, node, false));
+    return std::unique_ptr<File>(new (disk_) OverlayFile(disk_, node, false));
   }
   Result<FileInfo> stat(std::string_view path) override {
     const Node node = disk_.find(path);
@@ -125,21 +145,42 @@ void Overlay::look_at(DiskContent& content) {
 
 std::unique_ptr<FileSystem> Overlay::files() { return std::make_unique<Files>(*this); }
 
+Overlay::~Overlay() {
+  for (void* memory : spare_) ::operator delete(memory);
+}
+
 Overlay::PathEntry& Overlay::entry(std::string_view path) {
-  if (const auto found = ids_.find(path); found != ids_.end()) return entries_[found->second];
-  std::uint32_t parent = 0;
-  if (!path.empty()) {
-    const std::string_view above = parent_path(path);
-    entry(above);
-    parent = ids_.find(above)->second;
+  const std::uint64_t hash = digest_of(path).low;
+  if (!slots_.empty()) {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = hash & mask; slots_[at] != 0; at = (at + 1) & mask) {
+      PathEntry& known = entries_[slots_[at] - 1];
+      if (known.hash == hash && known.text == path) return known;
+    }
   }
-  const auto id = static_cast<std::uint32_t>(entries_.size());
+  return add_entry(path, hash);
+}
+
+Overlay::PathEntry& Overlay::add_entry(std::string_view path, std::uint64_t hash) {
+  PathEntry* parent = path.empty() ? nullptr : &entry(parent_path(path));
+  if (2 * (entries_.size() + 1) > slots_.size()) {
+    slots_.assign(std::max<std::size_t>(256, 2 * slots_.size()), 0);
+    for (std::size_t i = 0; i < entries_.size(); ++i) take_slot(entries_[i].hash, i);
+  }
   PathEntry& made = entries_.emplace_back();
   made.text = path;
   made.parent = parent;
   made.name = file_name(made.text);
-  ids_.emplace(made.text, id);
+  made.hash = hash;
+  take_slot(hash, entries_.size() - 1);
   return made;
+}
+
+void Overlay::take_slot(std::uint64_t hash, std::size_t entry) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  while (slots_[at] != 0) at = (at + 1) & mask;
+  slots_[at] = static_cast<std::uint32_t>(entry) + 1;
 }
 
 Overlay::Node Overlay::resolve(PathEntry& path) {
@@ -147,7 +188,7 @@ Overlay::Node Overlay::resolve(PathEntry& path) {
   if (path.text.empty()) {
     path.node = DiskContent::root;
   } else {
-    const Node directory = resolve(entries_[path.parent]);
+    const Node directory = resolve(*path.parent);
     const bool there = directory != DiskContent::absent && kind(directory) == FileKind::directory;
     path.node = there ? child(directory, path.name) : DiskContent::absent;
   }
@@ -164,7 +205,7 @@ Overlay::Node Overlay::child(Node directory, std::string_view name) {
 
 Result<Overlay::Node> Overlay::holder(PathEntry& path) {
   if (path.text.empty()) return Error{.code = Code::io_error, .message = "the root stays where it is"};
-  PathEntry& parent = entries_[path.parent];
+  PathEntry& parent = *path.parent;
   const Node directory = resolve(parent);
   if (directory == DiskContent::absent || kind(directory) != FileKind::directory) return not_found(parent.text);
   return directory;

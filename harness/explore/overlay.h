@@ -10,7 +10,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "engine/seam/file_system.h"
@@ -28,6 +27,7 @@ class Overlay {
   using Node = DiskContent::Node;
 
   explicit Overlay(const OverlayOptions& options = {}) : options_(options) {}
+  ~Overlay();
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
@@ -42,10 +42,11 @@ class Overlay {
 
   struct PathEntry {
     std::string text;
-    std::uint32_t parent = 0;
-    std::uint32_t epoch = 0;  // in which `node` was found
+    PathEntry* parent = nullptr;  // none: the root
+    std::uint32_t epoch = 0;      // in which `node` was found
     Node node = DiskContent::absent;
     std::string_view name;  // the last part of `text`
+    std::uint64_t hash = 0;
   };
   struct Change {
     Node directory = DiskContent::absent;
@@ -62,6 +63,8 @@ class Overlay {
   Made& made_at(Node node) { return made_[node - first_made]; }
 
   PathEntry& entry(std::string_view path);
+  PathEntry& add_entry(std::string_view path, std::uint64_t hash);
+  void take_slot(std::uint64_t hash, std::size_t entry);
   Node find(std::string_view path) { return resolve(entry(path)); }
   Node resolve(PathEntry& path);
   Node child(Node directory, std::string_view name);
@@ -78,7 +81,8 @@ class Overlay {
   DiskContent* content_ = nullptr;
   std::uint32_t epoch_ = 0;
   std::deque<PathEntry> entries_;
-  std::unordered_map<std::string_view, std::uint32_t> ids_;  // looked up only, never walked
+  std::vector<std::uint32_t> slots_;  // by hash, open addressing: 1 + the number of the entry; 0 is free
+  std::vector<void*> spare_;          // memory of files that were closed
   std::vector<Change> changes_;
   std::size_t changes_used_ = 0;
   std::vector<Made> made_;
