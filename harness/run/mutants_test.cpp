@@ -90,7 +90,7 @@ TEST(Mutants, RandomFaultsFireOfEveryKindThatIsDrawn) {
   Session session({});
   std::set<FaultKind> drawn;
   std::set<FaultKind> fired;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const Plan plan = random_faults(quiet_nano(), seed);
     ASSERT_TRUE(session.trial(plan));
     for (const FaultSpec& fault : plan.faults) drawn.insert(fault.kind);
