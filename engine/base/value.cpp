@@ -8,15 +8,17 @@ namespace firedrill {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t header_size = (sizeof(detail::ValueRep) + alignment - 1) / alignment * alignment;
 
 detail::ValueRep* allocate(DType dtype, const Shape& shape, std::size_t data_size) {
-  void* memory = ::operator new (header_size + data_size, std::align_val_t{alignment});
+  // Only the data is aligned: asking the heap for aligned memory costs more than the few bytes more.
+  void* memory = ::operator new(sizeof(detail::ValueRep) + alignment + data_size);
   auto* rep = new (memory) detail::ValueRep;
+  const auto behind = reinterpret_cast<std::uintptr_t>(rep + 1);
+  const std::uintptr_t padding = (alignment - behind % alignment) % alignment;
   rep->dtype = dtype;
   rep->shape = shape;
   rep->size = data_size;
-  rep->data = static_cast<std::byte*>(memory) + header_size;
+  rep->data = reinterpret_cast<std::byte*>(rep + 1) + padding;
   return rep;
 }
 
@@ -74,7 +76,7 @@ void detail::destroy(ValueRep* rep) {
   }
   ValueRep* parent = rep->parent;
   rep->~ValueRep();
-  ::operator delete (static_cast<void*>(rep), std::align_val_t{alignment});
+  ::operator delete(static_cast<void*>(rep));
   if (parent && parent->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(parent);
 }
 
