@@ -95,7 +95,9 @@ Result<Checked> check_files(StoreFiles& files) {
   }
   const auto current = files.entries.find(current_name);
   if (current == files.entries.end() || !current->second.bytes) {
-    if (checked.logs + checked.tables > 0) return damaged(fmt::format("{} is missing", files.path(current_name)));
+    // Only a store that is just being made has nothing but empty logs.
+    const bool held_something = !checked.newest.empty() || checked.tables > 0;
+    if (held_something) return damaged(fmt::format("{} is missing", files.path(current_name)));
     return Error{.code = Code::not_found, .message = fmt::format("no store in {}", files.directory)};
   }
   const auto description = description_named(current->second.bytes.text());
@@ -277,7 +279,10 @@ class RocksStore final : public RecordStore {
   void clear() {
     const auto names = seam_.list(directory_);
     if (!names) return;
-    for (const std::string& name : *names) static_cast<void>(seam_.remove(files_.path(name)));
+    static_cast<void>(seam_.remove(files_.path(current_name)));  // without it the rest is no store
+    for (const std::string& name : *names) {
+      if (name != current_name) static_cast<void>(seam_.remove(files_.path(name)));
+    }
   }
 
   // Nothing is written: every batch was synced.
