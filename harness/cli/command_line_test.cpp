@@ -85,7 +85,7 @@ TEST_F(CommandLine, AnUnknownVerbIsAnsweredWithThoseThatExist) {
   const Answer answer = firedrill({"rum"});
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(answer.err, AllOf(HasSubstr("unknown verb `rum`: did you mean `run`?"),
-                                HasSubstr("run, golden, replay, mutants, audit, list")));
+                                HasSubstr("The verbs are: run, golden, replay, ")));
   EXPECT_EQ(firedrill({"explore"}).code, 1);
   EXPECT_EQ(firedrill({}).code, 1);
 }
@@ -270,7 +270,8 @@ TEST_F(CommandLine, AMutantThatSurvivesSaysHowToHuntItAgain) {
                                    "--trials", "1", "--seed", "1", "--json", "-"});
   EXPECT_EQ(answer.code, 2) << answer.out << answer.err;
   EXPECT_EQ(nlohmann::json::parse(answer.out)["survived"].size(), 1);
-  EXPECT_EQ(nlohmann::json::parse(answer.out)["control"]["trials"], 50);
+  // The right engine runs each plan with every way in which a mutant prepares the job.
+  EXPECT_EQ(nlohmann::json::parse(answer.out)["control"]["trials"], 50 * job_preparations().size());
   EXPECT_THAT(answer.err, HasSubstr("reproduce: firedrill mutants optimizer_step_reset --seed "));
 }
 
@@ -291,10 +292,13 @@ TEST_F(CommandLine, ThePlanThatCaughtAMutantIsKeptAndFailsAgain) {
 }
 
 TEST_F(CommandLine, AMutantIsCaughtWithExitTwoAndTheReproduceLineComesLast) {
-  const Answer answer = firedrill({"mutants", "--scenario", scenario("base.yaml", one_kill), "--json", "-"});
+  // This job is too short for those that need more than one checkpoint.
+  const Answer answer = firedrill({"mutants", "optimizer_step_reset", "protocol_largest_directory",
+                                   "protocol_tracker_file", "protocol_unsynced_files", "random_state_of_rank_zero",
+                                   "--scenario", scenario("base.yaml", one_kill), "--json", "-"});
   EXPECT_EQ(answer.code, 0) << answer.err;
   const auto report = nlohmann::json::parse(answer.out);
-  EXPECT_GE(report["killed"].size(), 5);
+  EXPECT_EQ(report["killed"].size(), 5);
   EXPECT_TRUE(report["survived"].empty());
   EXPECT_TRUE(report["canaries"].empty());
   const std::string name = "optimizer_step_reset";

@@ -1,4 +1,4 @@
-// firedrill mutants [NAME...]: runs each broken engine part against random kills until a property catches it. A mutant
+// firedrill mutants [NAME...]: runs each broken engine part against random faults until a property catches it. A mutant
 // that survives shows a hole in the checks: exit 2.
 #include <fmt/format.h>
 
@@ -193,7 +193,7 @@ VerbResult work(const MutantArguments& arguments, const CommonOptions& common, S
 Work add_mutants(CLI::App& app) {
   auto arguments = std::make_shared<MutantArguments>();
   app.add_option("name", arguments->names, "Mutants to run (default: all)");
-  app.add_option("--scenario", arguments->scenario, "Gives job and layout; its faults are replaced by random kills")
+  app.add_option("--scenario", arguments->scenario, "Gives job and layout; its faults are replaced by random faults")
       ->capture_default_str();
   app.add_option("--trials", arguments->trials, "Plans to try before a mutant counts as survived")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))

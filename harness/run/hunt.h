@@ -1,4 +1,4 @@
-// Hunt: shows that the checks can fail. A mutant is run against random kills until a property catches it.
+// Hunt: shows that the checks can fail. A mutant is run against random faults until a property catches it.
 #pragma once
 
 #include <cstdint>

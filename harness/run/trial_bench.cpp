@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/model/numerics.h"
+#include "harness/run/random_faults.h"
 #include "harness/run/random_kills.h"
 #include "harness/run/run.h"
 
@@ -46,16 +47,16 @@ void one_kill(benchmark::State& state, const std::string& job, PublishMode mode 
   state.counters["events"] = static_cast<double>(session.history().size());
 }
 
-void drawn_kills(benchmark::State& state, const std::string& job) {
+void drawn(benchmark::State& state, const std::string& job, Plan (*draw)(Plan base, std::uint64_t seed)) {
   Session session({});
   const Plan base = plan_of(job);
   std::uint64_t seed = 1;
   for (; seed <= 200; ++seed) {
-    const Plan plan = random_kills(base, seed);
+    const Plan plan = draw(base, seed);
     must_pass(session.trial(plan), plan);
   }
   for (auto _ : state) {
-    const Plan plan = random_kills(base, ++seed);
+    const Plan plan = draw(base, ++seed);
     must_pass(session.trial(plan), plan);
   }
   state.counters["trials_per_second"] =
@@ -65,7 +66,8 @@ void drawn_kills(benchmark::State& state, const std::string& job) {
 BENCHMARK_CAPTURE(one_kill, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(one_kill, nano_async, "nano", PublishMode::async)->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(one_kill, tiny, "tiny")->Unit(benchmark::kMicrosecond)->MinTime(3);
-BENCHMARK_CAPTURE(drawn_kills, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);
+BENCHMARK_CAPTURE(drawn, nano_kills, "nano", random_kills)->Unit(benchmark::kMicrosecond)->MinTime(3);
+BENCHMARK_CAPTURE(drawn, nano_faults, "nano", random_faults)->Unit(benchmark::kMicrosecond)->MinTime(3);
 
 }  // namespace
 }  // namespace firedrill
