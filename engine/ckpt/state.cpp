@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+
 namespace firedrill {
 
 Digest digest_of_state(const StateView& state) {
@@ -17,10 +19,12 @@ std::string name_of(const TensorSlot& tensor) {
 
 void describe_state(Observer& observer, const StateView& state, const Digest& state_digest) {
   if (observer.knows_state(state_digest)) return;
+  std::deque<std::string> names;  // NamedDigest only refers to them
   std::vector<NamedDigest> tensors;
   for (const StateGroup& group : state) {
     for (const TensorSlot& tensor : group.tensors) {
-      tensors.push_back({.name = name_of(tensor), .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
+      names.push_back(name_of(tensor));
+      tensors.push_back({.name = names.back(), .digest = group.value.slice(tensor.offset, tensor.count()).digest()});
     }
   }
   observer.describe_state(state_digest, tensors);
