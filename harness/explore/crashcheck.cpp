@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <mutex>
+#include <thread>
 
 #include "faults/persistence/counter.h"
 #include "harness/explore/record.h"
@@ -13,18 +16,45 @@
 namespace firedrill {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 // What the explicit engine may be given: two minutes' work.
 constexpr double explicit_states_max = 6e6;
 constexpr double explicit_states_max_rocksdb = 3e4;
 
-double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
+void merge(CrashCheckResult& all, CrashCheckResult more) {
+  if (all.cases == 0 || more.engine == EngineKind::lazy) all.engine = more.engine;
+  all.cases += more.cases;
+  all.operations += more.operations;
+  all.legal += more.legal;
+  all.covered += more.covered;
+  all.checked += more.checked;
+  all.fresh += more.fresh;
+  all.runs += more.runs;
+  const auto length = [](const CrashCheckResult& result) {
+    return std::pair(result.story->operations.size(), result.story->losses);
+  };
+  if (more.story && (!all.story || length(more) < length(all))) all.story = std::move(more.story);
+  if (more.violations > 0 && (all.violations == 0 || more.first_violation < all.first_violation)) {
+    all.first_violation = more.first_violation;
+  }
+  all.violations += more.violations;
+  all.complete = all.complete && more.complete;
+  all.torn = more.torn;
+  for (std::string& note : more.notes) all.notes.push_back(std::move(note));
+}
+
+Result<CrashCheckResult> check_cases(const ExploreSubject& subject, const CrashSpec& spec,
+                                     const std::vector<CrashCase>& cases, const CrashCheckOptions& options,
+                                     Steady::time_point began);
+
+double seconds_since(Steady::time_point began) { return std::chrono::duration<double>(Steady::now() - began).count(); }
 
 class Check {
  public:
-  Check(const ExploreSubject& subject, const CrashSpec& spec, const CrashCheckOptions& options)
-      : subject_(subject), spec_(spec), options_(options), began_(Clock::now()) {
+  Check(const ExploreSubject& subject, const CrashSpec& spec, const CrashCheckOptions& options,
+        Steady::time_point began)
+      : subject_(subject), spec_(spec), options_(options), began_(began) {
     result_.torn = spec.torn;
     result_.complete = true;
   }
@@ -32,10 +62,7 @@ class Check {
   Status add(const CrashCase& one);
   Status again_after(const CrashCase& one, const crash::CrashSpace& space);
   bool over() const { return options_.stop_at_first && result_.violations > 0; }
-  CrashCheckResult finish() {
-    result_.seconds = seconds_since(began_);
-    return std::move(result_);
-  }
+  CrashCheckResult finish() { return std::move(result_); }
 
  private:
   EngineKind engine_for(const crash::Count& states) const;
@@ -46,7 +73,7 @@ class Check {
   const ExploreSubject& subject_;
   const CrashSpec& spec_;
   const CrashCheckOptions& options_;
-  Clock::time_point began_;
+  Steady::time_point began_;
   CrashCheckResult result_;
   std::vector<FirstLoss> leaves_;  // of the case in work, if the power fails twice
   std::mutex mutex_;
@@ -68,7 +95,7 @@ ExploreOptions Check::explore_options(const CrashCase& one) {
                          .required = one.required,
                          .stop_at_first = options_.stop_at_first};
   explore.give_up =
-      began_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.seconds_max));
+      began_ + std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options_.seconds_max));
   if (options_.progress) {
     explore.progress = [this](std::uint64_t runs) { options_.progress(fmt::format("{} states", runs)); };
   }
@@ -100,7 +127,8 @@ Status Check::add(const CrashCase& one) {
   const crash::Count legal = counter.count_all();
   result_.legal += legal;
   const EngineKind engine = engine_for(legal);
-  if (result_.cases == 1 || engine == EngineKind::lazy) result_.engine = engine;
+  const bool lazily = engine == EngineKind::lazy || spec_.twice;
+  result_.engine = lazily ? EngineKind::lazy : EngineKind::explicit_states;
   ExploreOptions explore = explore_options(one);
   leaves_.clear();
   if (spec_.twice) {
@@ -118,7 +146,6 @@ Status Check::add(const CrashCase& one) {
       return {};
     }
   }
-  const bool lazily = engine == EngineKind::lazy || spec_.twice;
   const Exploration exploration =
       lazily ? explore_lazily(*space, subject, explore) : explore_explicitly(*space, subject, explore);
   take(exploration, *space, subject);
@@ -143,31 +170,16 @@ Status Check::add(const CrashCase& one) {
 Status Check::again_after(const CrashCase& one, const crash::CrashSpace& space) {
   const std::vector<FirstLoss> leaves = std::move(leaves_);
   leaves_.clear();
-  CrashSpec once = spec_;
-  once.twice = false;
-  Check inner(subject_, once, options_);
-  inner.began_ = began_;
+  std::vector<CrashCase> seconds;
   for (const FirstLoss& leaf : leaves) {
     FD_TRY(CrashCase second, recovery_after(space, subject_.to_check(one.attempts + 1), leaf));
     if (one.required && (!second.required || *second.required < *one.required)) second.required = one.required;
-    FD_TRY_VOID(inner.add(second));
-    if (inner.over()) break;
+    seconds.push_back(std::move(second));
   }
-  CrashCheckResult more = inner.finish();
-  result_.cases += more.cases;
-  result_.operations += more.operations;
-  result_.legal += more.legal;
-  result_.covered += more.covered;
-  result_.checked += more.checked;
-  result_.fresh += more.fresh;
-  result_.runs += more.runs;
-  if (result_.violations == 0) {
-    result_.first_violation = more.first_violation;
-    result_.story = std::move(more.story);
-  }
-  result_.violations += more.violations;
-  result_.complete = result_.complete && more.complete;
-  for (std::string& note : more.notes) result_.notes.push_back(std::move(note));
+  CrashSpec once = spec_;
+  once.twice = false;
+  FD_TRY(CrashCheckResult more, check_cases(subject_, once, seconds, options_, began_));
+  merge(result_, std::move(more));
   return {};
 }
 
@@ -175,6 +187,47 @@ void Check::sample(const crash::CrashSpace& space, const CheckSubject& subject, 
   const Sampling sampling = sample_states(space, subject, explore, {.seed = options_.seed});
   take(sampling.exploration, space, subject);
   result_.notes.push_back(sampling.words);
+}
+
+// Several cases are spread over the jobs; one case spreads its states.
+Result<CrashCheckResult> check_cases(const ExploreSubject& subject, const CrashSpec& spec,
+                                     const std::vector<CrashCase>& cases, const CrashCheckOptions& options,
+                                     Steady::time_point began) {
+  CrashCheckOptions each = options;
+  const bool spread = options.jobs > 1 && cases.size() > 1;
+  if (spread) each.jobs = 1;
+  std::vector<CrashCheckResult> results(cases.size());
+  std::vector<Status> statuses(cases.size());
+  std::vector<std::exception_ptr> thrown(cases.size());
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> over{false};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < cases.size() && !over; i = next++) {
+      try {
+        Check check(subject, spec, each, began);
+        statuses[i] = check.add(cases[i]);
+        if (!statuses[i] || check.over()) over = true;
+        results[i] = check.finish();
+      } catch (...) {
+        thrown[i] = std::current_exception();
+        over = true;
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int job = 1; spread && job < options.jobs; ++job) threads.emplace_back(work);
+  work();
+  threads.clear();
+  CrashCheckResult all;
+  all.complete = true;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (thrown[i]) std::rethrow_exception(thrown[i]);
+    FD_TRY_VOID(std::move(statuses[i]));
+    if (results[i].cases > 0) merge(all, std::move(results[i]));
+  }
+  all.complete = all.complete && !over;
+  all.seconds = seconds_since(began);
+  return all;
 }
 
 // The newest checkpoint that these operations acknowledged.
@@ -236,12 +289,7 @@ Result<std::vector<CrashCase>> cases_of(const ExploreSubject& subject, const Cra
 
 Result<CrashCheckResult> crashcheck(const ExploreSubject& subject, const CrashSpec& spec,
                                     const std::vector<CrashCase>& cases, const CrashCheckOptions& options) {
-  Check check(subject, spec, options);
-  for (const CrashCase& one : cases) {
-    FD_TRY_VOID(check.add(one));
-    if (check.over()) break;
-  }
-  return check.finish();
+  return check_cases(subject, spec, cases, options, Steady::now());
 }
 
 }  // namespace firedrill

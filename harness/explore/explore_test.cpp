@@ -8,6 +8,7 @@
 #include "faults/persistence/counter.h"
 #include "harness/explore/oracle.h"
 #include "harness/explore/sample.h"
+#include "harness/explore/story.h"
 #include "harness/explore/test_subject.h"
 
 namespace firedrill {
@@ -98,6 +99,33 @@ TEST(Engines, OnePublishHasTheContentsOfFortyThreeToTheFourthAndTheLazyEngineCov
   EXPECT_GE(result.legal.to_double(), 3'418'801.0);
   EXPECT_LT(result.legal.to_double(), 3'418'900.0);
   EXPECT_EQ(result.covered, result.legal);
+}
+
+TEST(Engines, ARenameWithoutAtomicityLeavesAllThatAnAtomicOneLeavesAndOwesNoLess) {
+  const auto subject = subject_of("crash_second_publish", {"layout.dp=2"});
+  const auto cases = recorded(*subject, spec_of("crash_second_publish"));
+  const CrashCase& one = cases.front();
+  const auto apart = space_of(one);
+  const auto atomic = crash::CrashSpace::build(one.trace, {.certain = one.certain});
+  ASSERT_TRUE(atomic);
+  EXPECT_TRUE(crash::Counter(**atomic).count_all() < crash::Counter(*apart).count_all());
+  std::uint64_t illegal = 0;
+  std::uint64_t owed_less = 0;
+  const auto look = [&](crash::Partial& state, const CheckAnswer&) {
+    crash::Partial same(*apart);
+    for (std::size_t i = 0; i < state.depth(); ++i) {
+      const auto [cell, value] = state.assignment(i);
+      const auto there = same_in(**atomic, *apart, cell, value);
+      if (!there || !same.assign(there->first, there->second)) ++illegal;
+    }
+    const auto owed = state.requirement();
+    if (owed && (!same.requirement() || *same.requirement() < *owed)) ++owed_less;
+  };
+  const Exploration all = explore_explicitly(**atomic, subject->to_check(2), {.on_leaf = look});
+  EXPECT_TRUE(all.complete);
+  EXPECT_EQ(all.violations, 0U);
+  EXPECT_EQ(illegal, 0U);
+  EXPECT_EQ(owed_less, 0U);
 }
 
 TEST(Engines, ALazyWalkThatGivesUpIsNotComplete) {

@@ -19,27 +19,6 @@ using crash::ValueIndex;
 
 using Assignment = Rereading::Assignment;
 
-// The same cell and value in another space over the same trace.
-std::optional<std::pair<CellId, ValueIndex>> same_in(const CrashSpace& from, const CrashSpace& to, CellId id,
-                                                     ValueIndex index) {
-  const Cell& cell = from.cell(id);
-  const CellValue& value = cell.values[index];
-  CellId there = 0;
-  if (cell.kind == CellKind::name) {
-    const auto named = to.name_cell(cell.inode, cell.name);
-    if (!named) return std::nullopt;
-    there = *named;
-  } else {
-    there = cell.kind == CellKind::size ? to.size_cell(cell.inode) : to.content_cell(cell.inode);
-  }
-  const auto& values = to.cell(there).values;
-  for (ValueIndex i = 0; i < values.size(); ++i) {
-    const bool same_bytes = !value.bytes || (values[i].bytes && values[i].bytes.digest() == value.bytes.digest());
-    if (values[i].inode == value.inode && values[i].size == value.size && same_bytes) return std::pair(there, i);
-  }
-  return std::nullopt;
-}
-
 // The space in which the acknowledgement that asks for `required` has happened for certain: a state that is bad only
 // because of it is bad only behind it.
 std::unique_ptr<CrashSpace> behind_acknowledgement(const CrashSpace& space,
@@ -79,6 +58,26 @@ void picture(crash::Partial& partial, const std::vector<OperationId>& certain, S
 }
 
 }  // namespace
+
+std::optional<std::pair<CellId, ValueIndex>> same_in(const CrashSpace& from, const CrashSpace& to, CellId id,
+                                                     ValueIndex index) {
+  const Cell& cell = from.cell(id);
+  const CellValue& value = cell.values[index];
+  CellId there = 0;
+  if (cell.kind == CellKind::name) {
+    const auto named = to.name_cell(cell.inode, cell.name);
+    if (!named) return std::nullopt;
+    there = *named;
+  } else {
+    there = cell.kind == CellKind::size ? to.size_cell(cell.inode) : to.content_cell(cell.inode);
+  }
+  const auto& values = to.cell(there).values;
+  for (ValueIndex i = 0; i < values.size(); ++i) {
+    const bool same_bytes = !value.bytes || (values[i].bytes && values[i].bytes.digest() == value.bytes.digest());
+    if (values[i].inode == value.inode && values[i].size == value.size && same_bytes) return std::pair(there, i);
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> Story::lines() const {
   std::vector<std::string> lines{

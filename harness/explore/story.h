@@ -2,7 +2,9 @@
 // disk: of each operation in flight whether it is durable, lost or torn.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/explore/explore.h"
@@ -24,6 +26,11 @@ struct Story {
 
 // `subject` reads the state once more, to leave out of the story what it does not depend on.
 Story tell(const crash::CrashSpace& space, const CheckSubject& subject, const Finding& finding);
+
+// The same cell and value in another space over the same trace. None: that space does not know it.
+std::optional<std::pair<crash::CellId, crash::ValueIndex>> same_in(const crash::CrashSpace& from,
+                                                                   const crash::CrashSpace& to, crash::CellId cell,
+                                                                   crash::ValueIndex value);
 
 // The one with the fewest operations, and of those the one with the fewest losses. At most `tried` are looked at.
 Story tell_shortest(const crash::CrashSpace& space, const CheckSubject& subject, const std::vector<Finding>& findings,
