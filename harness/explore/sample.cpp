@@ -122,7 +122,6 @@ class StateSampler final : public Decider {
         "random states",
         said(0), in_flight_.size(), said(1), said(2), random);
     mine_.complete = false;
-    mine_.covered = mine_.restored + mine_.fresh + mine_.violations;
     sampling.exploration = std::move(mine_);
     return sampling;
   }

@@ -2,7 +2,7 @@
 // (the prefixes of the recorded order); each single loss in each prefix; each pair of losses; then random states, drawn
 // cell by cell. States that the profile does not allow are skipped. Words say how far it came; it is never complete.
 //
-// Threads: one. What it does not do: notice that two samples are the same state.
+// Threads: one. What it does not do: notice that two samples are the same state, so nothing counts as covered by it.
 #pragma once
 
 #include <string>
