@@ -20,6 +20,8 @@ firedrill_scenario(rank/kill_in_commit sim process)
 firedrill_scenario(rank/kill_during_recovery sim process)
 firedrill_scenario(rank/kill_node sim)  # one machine has one node
 firedrill_scenario(rank/clock_skew sim)
+firedrill_scenario(rank/elastic_fewer_ranks sim process)
+firedrill_scenario(rank/elastic_more_ranks sim process)
 firedrill_scenario(rank/kill_node_losing_unsynced sim)  # a real machine's cache cannot be made to forget
 firedrill_scenario(rank/async_kill_in_publish sim process)
 firedrill_scenario(storage/async_error_reaches_the_job sim process)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 #include "harness/check/all.h"
 #include "harness/check/properties.h"
@@ -86,10 +87,21 @@ std::optional<FirstDifference> uncovered(const Case& run) {
       if (at < wanted.size() && wanted[at].name == tensor.name) held[at] = true;
     }
   }
+  // A tensor is held whole, or as all of its runs ("w[0:64]").
+  std::map<std::string_view, bool> in_runs;
+  const auto tensor_of = [](std::string_view name) { return name.substr(0, name.rfind('[')); };
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string_view name = run.history().text(wanted[i].name);
+    if (!name.ends_with(']')) continue;
+    const auto [place, fresh] = in_runs.try_emplace(tensor_of(name), held[i]);
+    if (!fresh) place->second = place->second && held[i];
+  }
   std::optional<FirstDifference> first;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::string_view name = run.history().text(wanted[i].name);
-    if (held[i] || (first && first->tensor <= name)) continue;
+    const auto runs = in_runs.find(name);
+    if (held[i] || name.ends_with(']') || (runs != in_runs.end() && runs->second)) continue;
+    if (first && first->tensor <= name) continue;
     first = FirstDifference{
         .tensor = std::string(name), .step = event.step, .how = "is held by no rank", .where = where(event)};
   }

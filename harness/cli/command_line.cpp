@@ -162,6 +162,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
       {"run", "Run scenarios and judge them", add_run, true},
       {"golden", "Record or verify what an undisturbed run gives", add_golden, false},
+      {"layouts", "Compare every layout of a job with its golden", add_layouts, false},
       {"replay", "Run a saved plan again: same history", add_replay, true},
       {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false},
       {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},

@@ -41,6 +41,7 @@ struct Verb {
 
 Work add_run(CLI::App& app);
 Work add_golden(CLI::App& app);
+Work add_layouts(CLI::App& app);
 Work add_replay(CLI::App& app);
 Work add_mutants(CLI::App& app);
 Work add_sweep(CLI::App& app);

@@ -68,13 +68,17 @@ void append_golden(const Golden& golden, History& history) {
   for (std::size_t i = 0; i < golden.steps.size(); ++i) {
     const GoldenStep& step = golden.steps[i];
     const auto number = static_cast<std::int64_t>(i) + 1;
-    if (!tables.states.knows(step.state)) {
+    // With runs it is another description of the same state, and so has a digest of its own.
+    const Digest state = golden.runs.empty() ? step.state : DigestBuilder().add(step.state).add("runs").finish();
+    if (!tables.states.knows(state)) {
       tensors.clear();
       for (std::size_t t = 0; t < golden.tensors.size(); ++t)
         tensors.push_back({.name = golden.tensors[t], .digest = step.tensors[t]});
-      tables.states.describe(step.state, tensors);
+      for (std::size_t r = 0; r < golden.runs.size(); ++r)
+        tensors.push_back({.name = golden.runs[r], .digest = step.runs[r]});
+      tables.states.describe(state, tensors);
     }
-    history.append({.kind = EventKind::golden, .step = number, .name = key, .digest = step.state});
+    history.append({.kind = EventKind::golden, .step = number, .name = key, .digest = state});
     for (const GoldenSample& sample : step.samples)
       history.append(
           {.kind = EventKind::golden_sample, .step = number, .a = sample.epoch, .b = sample.sample, .c = sample.lane});
@@ -98,6 +102,32 @@ std::map<std::string, Digest> tensors_at(const History& history, std::int64_t st
   return tensors;
 }
 
+// Tensors that are held in runs only become whole where the golden says that all of their runs are as they should be.
+void join_runs(const History& history, std::int64_t step, std::map<std::string, Digest>& tensors) {
+  const Tables& tables = history.tables();
+  std::map<std::string, Digest> golden;
+  for (const std::uint32_t position : history.of(EventKind::golden)) {
+    const StateId state = tables.states.find(history[position].digest);
+    if (history[position].step != step || state == no_state) continue;
+    for (const StateTensor& tensor : tables.states.tensors(state))
+      golden[std::string(tables.names.text(tensor.name))] = tensor.digest;
+  }
+  std::map<std::string, bool> as_golden;  // by tensor: all its runs are there and right
+  for (const auto& [name, digest] : golden) {
+    if (!is_run(name)) continue;
+    const auto held = tensors.find(name);
+    const bool right = held != tensors.end() && held->second == digest;
+    const auto [place, fresh] = as_golden.try_emplace(std::string(tensor_of_run(name)), right);
+    if (!fresh) place->second = place->second && right;
+  }
+  for (const auto& [tensor, right] : as_golden) {
+    if (right && golden.contains(tensor)) tensors.try_emplace(tensor, golden.at(tensor));
+  }
+  std::erase_if(tensors, [&](const auto& held) {
+    return is_run(held.first) && tensors.contains(std::string(tensor_of_run(held.first)));
+  });
+}
+
 void split_map(const std::map<std::string, Digest>& tensors, std::vector<std::string>& names,
                std::vector<Digest>& digests) {
   for (const auto& [name, digest] : tensors) {
@@ -116,8 +146,40 @@ std::optional<Digest> final_state_of(const History& history, std::int64_t last_s
   if (attempt == 0) return std::nullopt;
   std::vector<std::string> names;
   std::vector<Digest> digests;
-  split_map(tensors_at(history, last_step, attempt), names, digests);
+  std::map<std::string, Digest> tensors = tensors_at(history, last_step, attempt);
+  join_runs(history, last_step, tensors);
+  split_map(tensors, names, digests);
   return digest_of_tensors(names, digests);
+}
+
+bool is_run(std::string_view name) { return name.ends_with(']'); }
+
+std::string_view tensor_of_run(std::string_view name) { return name.substr(0, name.rfind('[')); }
+
+Status add_runs(const History& history, Golden& golden) {
+  for (std::size_t i = 0; i < golden.steps.size(); ++i) {
+    GoldenStep& step = golden.steps[i];
+    for (const auto& [name, digest] : tensors_at(history, static_cast<std::int64_t>(i) + 1, 1)) {
+      if (is_run(name)) {
+        if (i == 0) golden.runs.push_back(name);
+        step.runs.push_back(digest);
+        continue;
+      }
+      const auto known = std::lower_bound(golden.tensors.begin(), golden.tensors.end(), name);
+      const auto at = static_cast<std::size_t>(known - golden.tensors.begin());
+      if (known == golden.tensors.end() || *known != name || step.tensors[at] != digest) {
+        return Error{
+            .code = Code::internal,
+            .message = fmt::format("with its state in shards {} differs in {} at step {}", golden.job, name, i + 1)};
+      }
+    }
+    if (step.runs.size() != golden.runs.size()) {
+      return Error{.code = Code::internal,
+                   .message = fmt::format("{} has {} runs of tensors at step {}, not {}", golden.job, step.runs.size(),
+                                          i + 1, golden.runs.size())};
+    }
+  }
+  return {};
 }
 
 Result<Golden> golden_from(const History& history, const Job& job, const GoldenKey& key) {

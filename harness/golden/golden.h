@@ -40,6 +40,7 @@ struct GoldenSample {
 struct GoldenStep {
   Digest state;                 // of all tensors, in name order
   std::vector<Digest> tensors;  // as Golden::tensors
+  std::vector<Digest> runs;     // as Golden::runs
   std::vector<GoldenSample> samples;
   float loss = 0;
 };
@@ -48,7 +49,10 @@ struct Golden {
   std::string job;
   GoldenKey key;
   std::vector<std::string> tensors;  // names, ascending
-  std::vector<GoldenStep> steps;     // steps[i] is the state after step i + 1
+  // Runs of tensors, "w[64:128]": what a rank holds of a state that lies in flat shards. They follow from the tensors,
+  // so no file holds them and no difference is told by them.
+  std::vector<std::string> runs;
+  std::vector<GoldenStep> steps;  // steps[i] is the state after step i + 1
 
   const Digest& final_state() const { return steps.back().state; }
 };
@@ -58,6 +62,10 @@ Digest digest_of_tensors(const std::vector<std::string>& names, const std::vecto
 
 // Runs the job undisturbed on one rank in the sim world, without the memo.
 Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& corpus, const std::string& numerics_key);
+
+// Adds the runs of tensors to a golden that has none, by running the job once more with its state in shards. Errors:
+// internal, if that run's tensors are not the golden's.
+Status record_runs(Golden& golden, const Job& job, const Model& model, const Corpus& corpus);
 
 // The first (step, tensor) in which two goldens of one key differ; nothing if they are equal.
 struct GoldenDifference {

@@ -7,14 +7,19 @@
 
 namespace firedrill {
 
-Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& corpus,
-                             const std::string& numerics_key) {
+namespace {
+
+// Runs the job undisturbed on one rank, and calls `read` with its history.
+template <class Read>
+auto undisturbed(const Job& job, const Layout& layout, const Model& model, const Corpus& corpus,
+                 const std::string& numerics_key, Read read) -> decltype(read(std::declval<const History&>())) {
   // One rank, so that no exchange has a part in it, and one checkpoint at the end, since saving changes nothing.
   Plan plan;
   plan.scenario = job.name;
   plan.job = job;
   plan.job.checkpoint.every = 0;
   plan.job.checkpoint.mode = PublishMode::sync;
+  plan.layout = layout;
   plan.run_id = run_id_of(job);
   plan.recovery.budget = 0;
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);
@@ -34,7 +39,21 @@ Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& c
     return Error{.code = Code::internal,
                  .message = fmt::format("the undisturbed run of {} did not finish: {}", job.name, outcome.why)};
   }
-  return golden_from(history, job, {.job = digest_of_job(job), .corpus = corpus.digest, .numerics = numerics_key});
+  return read(history);
+}
+
+}  // namespace
+
+Result<Golden> record_golden(const Job& job, const Model& model, const Corpus& corpus,
+                             const std::string& numerics_key) {
+  return undisturbed(job, {}, model, corpus, numerics_key, [&](const History& history) {
+    return golden_from(history, job, {.job = digest_of_job(job), .corpus = corpus.digest, .numerics = numerics_key});
+  });
+}
+
+Status record_runs(Golden& golden, const Job& job, const Model& model, const Corpus& corpus) {
+  return undisturbed(job, {.zero = 3}, model, corpus, golden.key.numerics,
+                     [&](const History& history) { return add_runs(history, golden); });
 }
 
 }  // namespace firedrill

@@ -11,6 +11,8 @@ std::uint64_t pair_of(StateId a, StateId b) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
 }
 
+bool is_run(std::string_view name) { return name.ends_with(']'); }
+
 // Walks two lists in name order; `judge(a, b)` gets the two entries of a name, a null pointer where a side lacks it,
 // and returns whether to go on.
 template <class Judge>
@@ -41,7 +43,10 @@ StateId StateTable::describe(const Digest& state, std::span<const NamedDigest> t
   for (const NamedDigest& tensor : tensors) tensors_.push_back({names_.intern(tensor.name), tensor.digest});
   std::sort(tensors_.begin() + static_cast<std::ptrdiff_t>(first), tensors_.end(),
             [](const StateTensor& a, const StateTensor& b) { return a.name < b.name; });
-  states_.push_back({.digest = state, .first = first, .count = tensors.size()});
+  const auto whole =
+      std::count_if(tensors.begin(), tensors.end(), [](const NamedDigest& tensor) { return !is_run(tensor.name); });
+  states_.push_back(
+      {.digest = state, .first = first, .count = tensors.size(), .whole = static_cast<std::size_t>(whole)});
   return place->second;
 }
 
@@ -77,7 +82,7 @@ bool StateTable::within(StateId part, StateId whole) const {
 bool StateTable::equal(StateId a, StateId b) const {
   if (a == b) return true;
   if (a == no_state || b == no_state) return false;
-  return states_[static_cast<std::size_t>(a)].count == states_[static_cast<std::size_t>(b)].count && within(a, b);
+  return states_[static_cast<std::size_t>(a)].whole == states_[static_cast<std::size_t>(b)].whole && within(a, b);
 }
 
 bool StateTable::agree(StateId a, StateId b) const {
@@ -105,7 +110,7 @@ std::optional<StateTable::Difference> StateTable::difference(StateId a, StateId 
       take(left->name, fmt::format("digest {} is not {}", left->digest.hex(), right->digest.hex()));
     }
     if (left && !right) take(left->name, "is not in the other");
-    if (!left && right && whole_too) take(right->name, "is in the other only");
+    if (!left && right && whole_too && !is_run(names_.text(right->name))) take(right->name, "is in the other only");
     return true;
   });
   return first;

@@ -48,7 +48,7 @@ class StateTable {
 
   // Every tensor of `part` is in `whole` with the same digest. The answer yes is remembered.
   bool within(StateId part, StateId whole) const;
-  // Same names, same digests.
+  // Same names, same digests. Runs of tensors ("w[0:64]") that only b lists do not count: they follow from its tensors.
   bool equal(StateId a, StateId b) const;
   // The names that both have carry the same digests.
   bool agree(StateId a, StateId b) const;
@@ -64,6 +64,7 @@ class StateTable {
     Digest digest;
     std::size_t first = 0;
     std::size_t count = 0;
+    std::size_t whole = 0;  // of them, those that are no runs
   };
 
   NameTable& names_;

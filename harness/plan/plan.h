@@ -34,6 +34,8 @@ struct Plan {
   std::string mutant;                   // a broken engine part to run with; empty: none
   std::optional<Digest> corpus_digest;  // filled by the runner when it has read the corpus
   std::vector<std::string> settings;    // the --set arguments it was made with, for the reproduce line
+
+  const Layout& layout_of(int attempt) const { return attempt > 1 && recovery.layout ? *recovery.layout : layout; }
 };
 
 struct PlanOptions {

@@ -70,6 +70,8 @@ struct Session::Impl {
 
   Result<Prepared*> prepare(const Job& job);
   Result<const Golden*> golden_of(Prepared& prepared);
+  // The same for a run of this plan: with the runs of tensors that its ranks hold.
+  Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
   Bench& bench_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
   const std::string& numerics(Numerics numerics);
@@ -129,6 +131,14 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
   return &*job.golden;
 }
 
+Result<const Golden*> Session::Impl::golden_of(Prepared& job, const Plan& plan) {
+  FD_TRY(const Golden* const golden, golden_of(job));
+  const bool sharded = plan.layout.zero > 0 || (plan.recovery.layout && plan.recovery.layout->zero > 0);
+  if (!sharded || job.job.lanes.dp == 1 || !golden->runs.empty()) return golden;
+  FD_TRY_VOID(record_runs(*job.golden, job.job, job.model, job.corpus));
+  return golden;
+}
+
 Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   const std::string key = fmt::format("{}{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
                                       to_string(plan.layout), plan.run_id, plan.mutant);
@@ -185,7 +195,7 @@ Result<Golden> Session::record(const Job& job) {
 
 Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
   FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
-  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared));
+  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared, plan));
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, {}));
   append_golden(*golden, impl_->history);
   const std::vector<Judged> judged = judge_all(Case(impl_->history, plan));
@@ -214,7 +224,7 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   }
   plan.corpus_digest = prepared->corpus.digest;
   if (options.directory) FD_TRY_VOID(write_plan(plan, *options.directory / "plan.json"));
-  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared));
+  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared, plan));
   impl_->tell(fmt::format("running {} in the {} world", plan.scenario, to_string(plan.world)));
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or("")));
   History& history = impl_->history;

@@ -225,6 +225,12 @@ Json write_value(const Expectation& expect) {
 Names<LastBatch> names_of(LastBatch) {
   return {{"drop", LastBatch::drop}, {"pad", LastBatch::pad}, {"keep", LastBatch::keep}};
 }
+Names<PipelineSchedule> names_of(PipelineSchedule) {
+  return {{"gpipe", PipelineSchedule::gpipe},
+          {"1f1b", PipelineSchedule::one_f_one_b},
+          {"interleaved", PipelineSchedule::interleaved}};
+}
+Names<Recompute> names_of(Recompute) { return {{"segment", Recompute::segment}, {"layer", Recompute::layer}}; }
 Names<PublishMode> names_of(PublishMode) { return {{"sync", PublishMode::sync}, {"async", PublishMode::async}}; }
 Names<CatalogKind> names_of(CatalogKind) { return {{"files", CatalogKind::files}, {"rocksdb", CatalogKind::rocksdb}}; }
 Names<Decay> names_of(Decay) { return {{"constant", Decay::constant}, {"cosine", Decay::cosine}}; }

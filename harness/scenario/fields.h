@@ -75,6 +75,8 @@ Names<Decay> names_of(Decay);
 Names<Precision> names_of(Precision);
 Names<PublishMode> names_of(PublishMode);
 Names<CatalogKind> names_of(CatalogKind);
+Names<PipelineSchedule> names_of(PipelineSchedule);
+Names<Recompute> names_of(Recompute);
 Names<Numerics> names_of(Numerics);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
@@ -207,6 +209,12 @@ void visit(V& v, Layout& layout) {
   v.field("cp", layout.cp, layout.cp == 1);
   v.field("ep", layout.ep, layout.ep == 1);
   v.field("zero", layout.zero, layout.zero == 0);
+  v.field("sequence_parallel", layout.sequence_parallel, !layout.sequence_parallel);
+  v.field("schedule", layout.schedule, layout.schedule == PipelineSchedule::one_f_one_b);
+  v.field("virtual_stages", layout.virtual_stages, layout.virtual_stages == 1);
+  v.field("recompute", layout.recompute, layout.recompute == Recompute::segment);
+  v.field("prefetch", layout.prefetch, !layout.prefetch);
+  v.field("bucket", layout.bucket_bytes, layout.bucket_bytes == 0);
 }
 
 template <class V>
@@ -248,6 +256,7 @@ template <class V>
 void visit(V& v, RecoverySpec& recovery) {
   v.field("policy", recovery.policy);
   v.field("budget", recovery.budget);
+  v.field("layout", recovery.layout);
 }
 
 // Where the trouble may begin: {attempt: 1, step: 4}.

@@ -232,6 +232,12 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
       found.push_back({fields.place_of(message.substr(0, message.find(' '))), message});
     }
   }
+  if (scenario.recovery.layout && !fields.is_bad("recovery")) {
+    for (const std::string& message : mistakes_in(*scenario.recovery.layout, scenario.job)) {
+      const std::string full = "recovery." + message;
+      found.push_back({fields.place_of(full.substr(0, full.find(' '))), full});
+    }
+  }
   const bool layout_fits = found.empty() && !fields.is_bad("layout");
   for (std::size_t i = 0; i < scenario.faults.size() && layout_fits; ++i) {
     const FaultSpec& fault = scenario.faults[i];

@@ -31,6 +31,8 @@ enum class RecoveryPolicy : std::uint8_t { restart };
 struct RecoverySpec {
   RecoveryPolicy policy = RecoveryPolicy::restart;
   int budget = 3;  // restarts; one more failed attempt ends the run
+  // How the job lies on ranks after the first attempt, perhaps on fewer or more; absent: as before.
+  std::optional<Layout> layout = {};
   bool operator==(const RecoverySpec&) const = default;
 };
 

@@ -156,14 +156,15 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);
   FD_TRY(const Sampler sampler, Sampler::make(job, split.training.count()));
   const Model model(job);
+  const Layout& layout = plan_.layout_of(start_.attempt);
   const RunIdentity identity =
-      make_run_identity(job, plan_.layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
+      make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
   TaskParts main(seams, plan_, assignment_, start_, fired);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
   AttemptContext context{.job = job,
-                         .layout = plan_.layout,
+                         .layout = layout,
                          .model = model,
                          .sampler = sampler,
                          .text = split.training,
@@ -252,7 +253,7 @@ int run_process_rank(RankStart start, const MutantParts& make) {
   ProcessRank rank(*assignment, *plan, start.rank, start.attempt);
   const Result<std::unique_ptr<TcpTransport>> transport =
       TcpTransport::listen({.rank = start.rank,
-                            .world_size = plan->layout.world_size(),
+                            .world_size = plan->layout_of(start.attempt).world_size(),
                             .attempt = start.attempt,
                             .run = digest_of(std::string_view(plan->run_id)),
                             .epoch = assignment->epoch});

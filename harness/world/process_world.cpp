@@ -102,7 +102,7 @@ Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject
 Result<AttemptResult> ProcessWorld::run_attempt(const AttemptOrder& order) {
   ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, order.attempt,
                          3 * impl_->subject.plan.job.cluster.deadline);
-  FD_TRY_VOID(attempt.start(impl_->subject.plan.layout.world_size(), impl_->payload_for(order)));
+  FD_TRY_VOID(attempt.start(impl_->subject.plan.layout_of(order.attempt).world_size(), impl_->payload_for(order)));
   return attempt.run();
 }
 

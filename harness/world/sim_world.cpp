@@ -156,11 +156,11 @@ class SimWorld::RankBox final {
         task_(world, attempt, rank, order, &fired_, recording_.get()),
         protocol_(world.subject_.protocol()),
         context_{.job = world.subject_.plan.job,
-                 .layout = world.subject_.plan.layout,
+                 .layout = world.subject_.plan.layout_of(order.attempt),
                  .model = world.subject_.model,
                  .sampler = world.subject_.sampler,
                  .text = world.subject_.text,
-                 .identity = world.subject_.identity,
+                 .identity = world.identity_of(order.attempt),
                  .protocol = *protocol_,
                  .attempt = order.attempt,
                  .floor = order.floor} {
@@ -237,6 +237,16 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
   for (const FaultSpec& fault : subject.plan.faults) fault_names_.push_back(recorder_.intern(describe(fault)));
 }
 
+const RunIdentity& SimWorld::identity_of(int attempt) {
+  const Plan& plan = subject_.plan;
+  if (attempt == 1 || !plan.recovery.layout) return subject_.identity;
+  if (!identity_of_restarts_) {
+    identity_of_restarts_ = make_run_identity(plan.job, *plan.recovery.layout, plan.run_id,
+                                              subject_.identity.corpus_digest, subject_.identity.numerics_key);
+  }
+  return *identity_of_restarts_;
+}
+
 SimWorld::~SimWorld() {
   resources_.machine.kill_all();
   resources_.machine.disk().on_change = nullptr;
@@ -245,7 +255,7 @@ SimWorld::~SimWorld() {
 Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   const Job& job = subject_.plan.job;
   sim::AttemptOptions options{.number = order.attempt, .node_of_rank = {}};
-  for (int rank = 0; rank < subject_.plan.layout.world_size(); ++rank)
+  for (int rank = 0; rank < subject_.plan.layout_of(order.attempt).world_size(); ++rank)
     options.node_of_rank.push_back(node_of(job, rank));
   sim::Attempt& attempt = resources_.machine.start_attempt(options);
   ranks_.clear();

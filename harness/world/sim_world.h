@@ -57,7 +57,11 @@ class SimWorld final : public World {
   AttemptResult conclude(sim::Attempt& attempt, const Status& ran);
 
   SimResources& resources_;
+  // Whose checkpoints the attempt writes: the layout is part of it.
+  const RunIdentity& identity_of(int attempt);
+
   const Subject& subject_;
+  std::optional<RunIdentity> identity_of_restarts_;
   Prober& prober_;
   History& history_;
   SimOptions options_;

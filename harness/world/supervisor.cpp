@@ -47,10 +47,11 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
                                observer.intern(describe(plan.faults[i]))));
   }
   NameId rejected = 0;  // by any attempt so far; one may die between that and its start below the floor
-  const NameId layout = observer.intern(to_string(plan.layout));
   for (int attempt = 1; attempt <= plan.recovery.budget + 1; ++attempt) {
     const std::size_t from = history.size();
-    observer.event(world_event(EventKind::attempt_started, attempt, plan.layout.world_size(), outcome.floor, layout));
+    const int world_size = plan.layout_of(attempt).world_size();
+    observer.event(world_event(EventKind::attempt_started, attempt, world_size, outcome.floor,
+                               observer.intern(to_string(plan.layout_of(attempt)))));
     FD_TRY(const AttemptResult result, world.run_attempt({.attempt = attempt, .floor = outcome.floor, .fired = fired}));
     Event ended = world_event(EventKind::attempt_ended, attempt, result.died, result.failed + result.broken,
                               observer.intern(result.why));
@@ -67,7 +68,7 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
     outcome.floor = std::max(outcome.floor, learned.acknowledged);
     world.probe();
     if (result.broken > 0) outcome.check_failed = true;
-    outcome.finished = result.finished == plan.layout.world_size();
+    outcome.finished = result.finished == world_size;
     outcome.why = outcome.finished ? "the job finished" : result.why;
     if (outcome.finished || outcome.check_failed) break;
     // A restart would hide it: nothing that was planned explains this end.
