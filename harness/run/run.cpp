@@ -30,6 +30,7 @@ struct Prepared {
 
 // What belongs to one job in one layout with one engine (right or broken).
 struct Bench {
+  Job job;
   RunIdentity identity;
   std::unique_ptr<Prober> prober;
 };
@@ -84,7 +85,7 @@ struct Session::Impl {
   History history{tables};
   SimResources resources;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
-  std::map<std::string, Bench> benches;                       // by the above, layout and mutant
+  std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
   std::map<Numerics, std::string> numerics_keys;
   std::uint64_t sim_runs = 0;
 };
@@ -140,14 +141,17 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job, const Plan& plan) 
 }
 
 Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
-  const std::string key = fmt::format("{}{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
-                                      to_string(plan.layout), plan.run_id, plan.mutant);
+  // The catalog is no part of a job's digest, and yet decides where a probe looks.
+  const std::string key =
+      fmt::format("{}{}|{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
+                  static_cast<int>(plan.job.checkpoint.catalog), to_string(plan.layout), plan.run_id, plan.mutant);
   auto [slot, fresh] = benches.try_emplace(key);
   Bench& bench = slot->second;
   if (fresh) {
+    bench.job = plan.job;
     bench.identity =
-        make_run_identity(job.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
-    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), job.job, bench.identity, tables);
+        make_run_identity(bench.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
+    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, tables);
   }
   return bench;
 }

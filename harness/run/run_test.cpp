@@ -57,6 +57,16 @@ TEST(Run, NeitherHistoryNorDigestDependOnTheMemo) {
   EXPECT_EQ(must_run(with, plan, true).history, must_run(without, plan, true).history);
 }
 
+TEST(Run, OneSessionServesBothCatalogsOfAJob) {
+  Session session({});
+  Plan plan = plan_of("scenarios/quickstart.yaml");
+  for (const CatalogKind catalog : {CatalogKind::files, CatalogKind::rocksdb, CatalogKind::files}) {
+    plan.job.checkpoint.catalog = catalog;
+    const Trial trial = must_run(session, plan);
+    EXPECT_EQ(trial.verdict, RunVerdict::pass) << complaint(plan, trial);
+  }
+}
+
 TEST(Run, AThousandSchedulerSeedsGiveTheSameHistoryTwiceEach) {
   Session session({});
   Plan plan = plan_of("scenarios/quickstart.yaml");
