@@ -97,8 +97,16 @@ endforeach()
 # What other builds and machines recorded holds here too; a golden of another numerics key is not compared, and skipped.
 if(TARGET firedrill)
   add_test(NAME golden.verify COMMAND firedrill golden verify scenarios/jobs/nano.yaml scenarios/jobs/tiny.yaml
+                                     scenarios/jobs/nano-hybrid.yaml
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(golden.verify PROPERTIES LABELS golden SKIP_RETURN_CODE 4 TIMEOUT 300)
+endif()
+
+# Every layout of a job, and its restart under another one, ends with the bits of one rank.
+if(TARGET firedrill)
+  add_test(NAME layouts.nano-hybrid COMMAND firedrill layouts scenarios/jobs/nano-hybrid.yaml
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(layouts.nano-hybrid PROPERTIES LABELS layouts TIMEOUT 900)
 endif()
 
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp

@@ -1,0 +1,86 @@
+#include "engine/job/layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace firedrill {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Job hybrid() {
+  Job job;
+  job.model = {.layers = 4, .width = 16, .heads = 4, .hidden = 32, .sequence = 32};
+  job.lanes = {.dp = 4, .tp = 2, .cp = 2};
+  job.batch = {.lane_micro_batch = 1, .accumulation = 2};
+  return job;
+}
+
+TEST(Layouts, ADegreeThatDoesNotDivideItsLanesIsRefusedWithTheNearestThatDoes) {
+  EXPECT_THAT(mistakes_in({.dp = 3}, hybrid()), ElementsAre(AllOf(HasSubstr("layout.dp is 3"), HasSubstr("4 dp lanes"),
+                                                                  HasSubstr("nearest that does is 2"))));
+  EXPECT_THAT(mistakes_in({.tp = 4}, hybrid()), ElementsAre(AllOf(HasSubstr("layout.tp is 4"), HasSubstr("is 2"))));
+  EXPECT_THAT(mistakes_in({.cp = 0}, hybrid()), ElementsAre(HasSubstr("layout.cp is 0: give 1 or more")));
+  EXPECT_THAT(mistakes_in({.dp = 2, .tp = 2, .pp = 4, .cp = 2, .zero = 3}, hybrid()), IsEmpty());
+  EXPECT_THAT(mistakes_in({.zero = 4}, hybrid()), ElementsAre(HasSubstr("layout.zero is 4: give 0 to 3")));
+}
+
+TEST(Layouts, MoreStagesThanLayersAreRefused) {
+  EXPECT_THAT(mistakes_in({.pp = 5}, hybrid()),
+              ElementsAre(AllOf(HasSubstr("5 stages for 4 layers"), HasSubstr("most that fit are 4"))));
+  EXPECT_THAT(mistakes_in({.pp = 4, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2}, hybrid()),
+              ElementsAre(HasSubstr("8 stages for 4 layers")));
+}
+
+TEST(Layouts, AnInterleavedScheduleNeedsUnitsThatItsRanksDivide) {
+  const Layout layout{.dp = 4, .pp = 4, .schedule = PipelineSchedule::interleaved, .virtual_stages = 1};
+  EXPECT_THAT(mistakes_in(layout, hybrid()), ElementsAre(HasSubstr("virtual_stages is 1 with schedule interleaved")));
+  Job job = hybrid();
+  job.model.layers = 12;
+  job.batch.accumulation = 3;
+  const Layout three{.dp = 4, .pp = 2, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2};
+  EXPECT_THAT(mistakes_in(three, job),
+              ElementsAre(AllOf(HasSubstr("1 x 3 = 3 are not"), HasSubstr("nearest pp is 1"))));
+}
+
+// Every rank is in one place; the members of a group say the same of it.
+TEST(Groups, EachRankIsInOneGroupOfEachKindAndAllMembersAgree) {
+  const Job job = hybrid();
+  const Layout layout{.dp = 4, .tp = 2, .pp = 2, .cp = 2};
+  std::vector<Groups> all;
+  for (int rank = 0; rank < layout.world_size(); ++rank) all.push_back(groups_of(job, layout, rank));
+  for (const auto kind : {&Groups::dp, &Groups::tp, &Groups::cp, &Groups::pp, &Groups::model, &Groups::pp_backward}) {
+    std::set<std::vector<int>> groups;
+    for (int rank = 0; rank < layout.world_size(); ++rank) {
+      const Group& group = all[static_cast<std::size_t>(rank)].*kind;
+      EXPECT_EQ(group.ranks[static_cast<std::size_t>(group.me)], rank) << group.name;
+      for (const int member : group.ranks) {
+        EXPECT_EQ((all[static_cast<std::size_t>(member)].*kind).ranks, group.ranks) << group.name;
+        EXPECT_EQ((all[static_cast<std::size_t>(member)].*kind).lanes, group.lanes) << group.name;
+      }
+      groups.insert(group.ranks);
+    }
+    std::size_t members = 0;
+    for (const auto& group : groups) members += group.size();
+    EXPECT_EQ(members, static_cast<std::size_t>(layout.world_size()));
+  }
+  std::set<std::uint32_t> ids;
+  const Groups& g = all.front();
+  for (const Group* group : {&g.world, &g.publish, &g.dp, &g.tp, &g.cp, &g.pp, &g.pp_backward, &g.model})
+    EXPECT_TRUE(ids.insert(group->id).second) << group->name;
+}
+
+TEST(Places, SequenceParallelRanksOwnTheChunksOfTheirLanes) {
+  const Job job = hybrid();
+  const Layout layout{.tp = 2, .sequence_parallel = true};
+  EXPECT_EQ(place_of(job, layout, 1).chunks, (LaneRange{.begin = 1, .end = 2}));
+  EXPECT_EQ(place_of(job, {.tp = 2}, 1).chunks, (LaneRange{.begin = 0, .end = 2}));
+}
+
+}  // namespace
+}  // namespace firedrill
