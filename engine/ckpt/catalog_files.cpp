@@ -99,11 +99,7 @@ class FilesCatalog final : public Catalog {
     const std::string temporary = path_in(directory::tmp, name);
     const Value record = encode_seen(seen);
     FD_TRY_VOID(write_synced(files, temporary, record));
-    FD_TRY_VOID(files.drop_cache(temporary));
-    FD_TRY(const Value back, read_whole(files, temporary, seen_size_max));
-    if (back.text() != record.text()) {
-      return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", temporary)};
-    }
+    FD_TRY_VOID(expect_written(files, temporary, record));
     FD_TRY_VOID(files.rename(temporary, path_in(directory::attempts, name)));
     return files.sync_directory(directory::attempts);
   }

@@ -148,7 +148,8 @@ class RocksdbCatalog final : public Catalog {
     return write(files, {put(directory::manifests, to_string(id), manifest.text())});
   }
 
-  // The copies beside the shards are for a day on which the catalog is lost; nobody else reads them.
+  // The copies beside the shards are for a day on which the catalog is lost; nobody else reads them, so they are read
+  // back here.
   Status mark_validated(FileSystem& files, const CheckpointId& id) override {
     FD_TRY_VOID(write(files, {put(directory::validated, id)}));
     FD_TRY(auto* store, writer(files));
@@ -159,6 +160,7 @@ class RocksdbCatalog final : public Catalog {
     }
     const std::string beside = path_in(directory::shards, id);
     FD_TRY_VOID(write_copy(files, path_in(beside, manifest_copy), *manifest));
+    FD_TRY_VOID(expect_written(files, path_in(beside, manifest_copy), *manifest));
     FD_TRY_VOID(write_copy(files, path_in(beside, validated_copy), Value::copy_of(std::string_view())));
     return files.sync_directory(beside);
   }

@@ -27,6 +27,13 @@ Status write_synced(FileSystem& files, std::string_view path, const Value& bytes
   return file->close();
 }
 
+Status expect_written(FileSystem& files, std::string_view path, const Value& bytes) {
+  FD_TRY_VOID(files.drop_cache(path));
+  FD_TRY(const Value back, read_whole(files, path, static_cast<std::int64_t>(bytes.size())));
+  if (back.text() == bytes.text()) return {};
+  return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", path)};
+}
+
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
   const std::string path = path_in(directory, id);
   auto created = files.create(path);

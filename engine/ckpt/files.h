@@ -19,6 +19,9 @@ Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t 
 // Creates `path`, writes, syncs, closes. Its name is not durable yet.
 Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);
 
+// Reads back, past the cache, what was written to `path`. Errors: corrupted (it is something else).
+Status expect_written(FileSystem& files, std::string_view path, const Value& bytes);
+
 // An empty file in `directory`, durable with its name; one that is there already is made durable.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
 
