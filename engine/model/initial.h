@@ -1,12 +1,12 @@
 // Initial parameters: a pure function of (seed, tensor name, shape), with no libm in it, so that every machine starts
-// from the same bits. A tp lane's part of a tensor has the numbers of the whole one. Scales are those of GPT-2: 0.02 for matrices, divided by sqrt(2 * layers) where a matrix writes
-// to the residual stream; norms start as 1 and 0.
+// from the same bits. A tp lane's part of a tensor has the numbers of the whole one. Scales are those of GPT-2: 0.02
+// for matrices, divided by sqrt(2 * layers) where a matrix writes to the residual stream; norms start as 1 and 0.
 #pragma once
 
 #include <string>
 
-#include "engine/model/segment.h"
 #include "engine/model/lane_shapes.h"
+#include "engine/model/segment.h"
 
 namespace firedrill {
 

@@ -277,8 +277,7 @@ Result<Value> qkv_lane_backward(std::span<const std::byte> scalars, std::span<Va
   const ConstMatrix d(d_by_token.data(), heads.n, 3 * heads.own_width);
   MutableValue parameters(std::move(inputs[4]));
   const Slots g(parameters.as<float>(), tensors);
-  matmul({g[0].data(), 3 * heads.own_width, heads.width}, d.t(),
-         {inputs[1].as<float>().data(), heads.n, heads.width});
+  matmul({g[0].data(), 3 * heads.own_width, heads.width}, d.t(), {inputs[1].as<float>().data(), heads.n, heads.width});
   MutableValue dh(DType::f32, inputs[1].shape());
   matmul({dh.as<float>().data(), heads.n, heads.width}, d, {p[0].data(), 3 * heads.own_width, heads.width});
   return Value::pack({std::move(dh).freeze(), std::move(parameters).freeze()});

@@ -28,7 +28,8 @@ struct LaneLogits {
   // Overwrites the logits of `token` with exp(logit - max).
   void exponentiate_row(std::int64_t token, float max) const {
     float* x = row(token);
-    by_fours(vocabulary, [=](std::int64_t i, auto count) { store(portable_exp(load(x + i, count) - max), x + i, count); });
+    by_fours(vocabulary,
+             [=](std::int64_t i, auto count) { store(portable_exp(load(x + i, count) - max), x + i, count); });
   }
 
   Slots<const float, 1> p;

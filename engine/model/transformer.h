@@ -1,6 +1,7 @@
 // Model: a byte-level transformer language model as a list of segments. Each segment is a pure function
 // (parameters, input, random counter) -> output; its backward is a pure function of the same and the gradient of the
-// output, and recomputes the forward. Backward is written out; no autograd graph exists. All work runs as kernels through the compute seam, always on a lane's own shapes.
+// output, and recomputes the forward. Backward is written out; no autograd graph exists. All work runs as kernels
+// through the compute seam, always on a lane's own shapes.
 //
 // Shapes: tokens u8 [rows, sequence + 1] (the embed segment reads all but the last column, the head all but the first);
 // activations f32 [rows, sequence, width]; parameters and their gradients f32 [segment.count].

@@ -1,7 +1,5 @@
 #include "engine/train/holdings.h"
 
-#include <algorithm>
-
 namespace firedrill {
 
 std::vector<Stage> stages_of(const Model& model, int count) {
@@ -16,10 +14,6 @@ std::vector<Stage> stages_of(const Model& model, int count) {
     stages.push_back(stage);
   }
   return stages;
-}
-
-bool Holdings::holds(std::size_t segment) const {
-  return std::binary_search(segments.begin(), segments.end(), segment);
 }
 
 Range Holdings::shard(std::int64_t count) const {

@@ -46,7 +46,6 @@ struct Holdings {
   bool shards_parameters() const { return zero >= 3; }
   // The flat shard of a segment of `count` elements: the shards of the own dp lanes, one behind the other.
   Range shard(std::int64_t count) const;
-  bool holds(std::size_t segment) const;
   // Those of a piece that this rank holds.
   std::vector<std::size_t> segments_of(const Piece& piece) const;
   // One rank of those that draw a dp lane's samples: the one that tells the observer.
