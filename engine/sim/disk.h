@@ -106,7 +106,7 @@ class Disk {
   // A sync of the node failed: what it had not synced in the file, or among the names of the directory, never becomes
   // durable, whatever is synced later, and is lost when the node dies. Until then all see it. No such path: nothing.
   void forget_unsynced(FileOp sync, std::string_view path, int node);
-  // Puts bytes in place, durable at once, as damage does; within the file's size.
+  // Puts bytes in place, durable at once, as damage does. Errors: not_found; internal (beyond the file's size).
   Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes);
   // All unsynced items of all nodes, in the order of issue. The paths are valid until the next reset.
   std::vector<UnsyncedItem> unsynced();

@@ -1,4 +1,6 @@
 // What a node's death makes of its unsynced changes, what a failed sync makes of them, and damage at rest.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -94,6 +96,12 @@ void Disk::forget_unsynced(FileOp sync, std::string_view path, int node) {
 Status Disk::overwrite(std::string_view path, std::int64_t offset, const Value& bytes) {
   FD_TRY(const OpenFile file, open(path));
   const auto end = offset + static_cast<std::int64_t>(bytes.size());
+  const std::int64_t there = at(file.inode).content[live].size();
+  if (end > there) {
+    release(file.inode);
+    return Error{.code = Code::internal,
+                 .message = fmt::format("'{}' holds {} bytes, and up to {} were to be overwritten", path, there, end)};
+  }
   for (const std::size_t view : {live, durable}) {
     Content& content = at(file.inode).content[view];
     if (end > content.size()) continue;  // what is not durable there cannot be damaged there

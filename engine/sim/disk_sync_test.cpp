@@ -119,6 +119,8 @@ TEST(SimDiskDamage, IsThereForAllAndDurable) {
   EXPECT_EQ(durable_in(disk), (Texts{{"a", "tExt"}}));
   EXPECT_NE(disk.digest(View::power_fails), before);
   EXPECT_TRUE(disk.overwrite("b", 0, Value::copy_of("x")).failed_with(Code::not_found));
+  EXPECT_TRUE(disk.overwrite("a", 3, Value::copy_of("xy")).failed_with(Code::internal)) << "it holds 4 bytes";
+  EXPECT_EQ(texts_of(*files), (Texts{{"a", "tExt"}}));
 }
 
 TEST(SimDiskTime, IsThatOfTheNodeThatChangedTheContent) {
