@@ -149,9 +149,10 @@ class RocksdbCatalog final : public Catalog {
   }
 
   // The copies beside the shards are for a day on which the catalog is lost; nobody else reads them, so they are read
-  // back here.
+  // back here. They come before the mark: once it is there nobody marks again, so a death between the two would leave
+  // a validated checkpoint without copies for good. Copies without a mark do no harm: what is being marked was
+  // verified.
   Status mark_validated(FileSystem& files, const CheckpointId& id) override {
-    FD_TRY_VOID(write(files, {put(directory::validated, id)}));
     FD_TRY(auto* store, writer(files));
     FD_TRY(Value found, store->records());
     const auto manifest = RecordView(std::move(found)).find(path_in(directory::manifests, id));
@@ -162,7 +163,8 @@ class RocksdbCatalog final : public Catalog {
     FD_TRY_VOID(write_copy(files, path_in(beside, manifest_copy), *manifest));
     FD_TRY_VOID(expect_written(files, path_in(beside, manifest_copy), *manifest));
     FD_TRY_VOID(write_copy(files, path_in(beside, validated_copy), Value::copy_of(std::string_view())));
-    return files.sync_directory(beside);
+    FD_TRY_VOID(files.sync_directory(beside));
+    return write(files, {put(directory::validated, id)});
   }
 
   Status mark_rejected(FileSystem& files, const CheckpointId& id) override {

@@ -122,6 +122,58 @@ TEST(RocksdbCatalog, ACopyOfManifestAndMarkLiesBesideTheShardsDurablyBeforeTheAc
   EXPECT_EQ(lost->at("shards/2-1-1/manifest"), manifest->text());
 }
 
+// Each validated checkpoint of the catalog has its copies beside its shards.
+void expect_copies(TestDisk& disk, const std::string& when) {
+  TestFiles files(disk, 0);
+  DirectCompute compute;
+  for (const CheckpointId& marked : survey_of(disk).validated) {
+    const std::string beside = "shards/" + to_string(marked);
+    const auto manifest = make_rocksdb_catalog()->manifest(files, compute, marked, false);
+    ASSERT_TRUE(manifest.ok()) << when;
+    ASSERT_TRUE(disk.has(beside + "/manifest")) << when << ": " << to_string(marked);
+    EXPECT_EQ(disk.at(beside + "/manifest"), manifest->text()) << when;
+    EXPECT_TRUE(disk.has(beside + "/validated")) << when << ": " << to_string(marked);
+  }
+}
+
+// The coordinator dies before its n-th operation from the commit on; false: it had no more.
+bool die_behind_the_commit(TestDisk& disk, int n) {
+  bool committing = false;
+  bool died = false;
+  int operations = 0;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.rank != 0) return std::nullopt;
+    if (operation.path == "shards/2-1-1" && operation.op == FileOp::sync_directory) committing = true;
+    died = died || (committing && operations++ == n);
+    if (!died) return std::nullopt;
+    return Error{.code = Code::dead, .message = "killed"};
+  };
+  (void)TestAttempt(disk).train({2});
+  disk.hook = nullptr;
+  return died;
+}
+
+TEST(RocksdbCatalog, ADeathWhereverItComesLeavesNoValidatedCheckpointWithoutItsCopies) {
+  int marked_before_death = 0;
+  int deaths = 0;
+  for (;; ++deaths) {
+    TestDisk disk(CatalogKind::rocksdb);
+    if (!die_behind_the_commit(disk, deaths)) break;
+    const auto lost = disk.after_power_loss();
+    for (TestDisk* left : {&disk, lost.get()}) {
+      const std::string when = "operation " + std::to_string(deaths) + (left == &disk ? "" : ", power lost");
+      expect_copies(*left, when);
+      marked_before_death += std::ssize(survey_of(*left).validated) == 1 ? 1 : 0;
+      TestAttempt next(*left, 2);
+      expect_ok(next.train({4}));
+      EXPECT_THAT(survey_of(*left).validated, testing::Contains(CheckpointId{.step = 4, .attempt = 2, .trial = 1}));
+      expect_copies(*left, when + ", resumed");
+    }
+  }
+  EXPECT_GT(deaths, 20);
+  EXPECT_GT(marked_before_death, 0);
+}
+
 TEST(RocksdbCatalog, TheCopiesAreNeverReadByFind) {
   const auto disk = two_checkpoints();
   disk->at("shards/4-1-1/manifest") = "damaged";
