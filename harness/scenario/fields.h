@@ -274,6 +274,7 @@ void visit(V& v, CrashSpec& crash) {
   v.field("from", CrashFrom{crash});
   v.field("settled", crash.settled);
   v.field("profile", crash.profile);
+  v.field("node_caches", crash.node_caches);
   v.field("torn", crash.torn);
   v.field("kill_everywhere", crash.kill_everywhere);
   v.field("twice", crash.twice);

@@ -56,6 +56,8 @@ struct CrashSpec {
   // What happened before is on the disk, too; else what of it was not synced may still be lost.
   bool settled = false;
   CrashProfile profile = CrashProfile::posix;
+  // posix: each node has a cache of its own, and a sync makes durable what its own node did; else all nodes share one.
+  bool node_caches = false;
   bool torn = true;  // a write may also miss its first, its middle or its last sector alone
   // The first attempt from `step` on is killed behind each of its operations in turn, caches survive, the next attempt
   // recovers, and the power fails at any time.

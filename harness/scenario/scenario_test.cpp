@@ -260,7 +260,8 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\nset: {job.steps: 4}\nworld: process\n"
                     "expect: {fail: one_provenance}\n"),
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\n"
-                    "crash: {from: {attempt: 2, step: 4}, settled: true, profile: nfs, torn: false, twice: true}\n")}) {
+                    "crash: {from: {attempt: 2, step: 4}, settled: true, profile: nfs, torn: false, twice: true}\n"),
+        std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\ncrash: {node_caches: true}\n")}) {
     const Scenario scenario = good(text);
     const std::string printed = print(scenario, folder_);
     const Scenario again = good(printed);
@@ -287,6 +288,8 @@ TEST_F(ScenarioFiles, WhereThePowerFailsIsReadWithItsDefaultsAndItsMistakesHaveA
   EXPECT_EQ(crash.attempt, 1);
   EXPECT_EQ(crash.step, 4);
   EXPECT_EQ(crash.profile, CrashProfile::ext4);
+  EXPECT_FALSE(crash.node_caches);
+  EXPECT_TRUE(good(head, {.set = {"crash.node_caches=true"}}).crash->node_caches);
   EXPECT_TRUE(crash.torn);
   EXPECT_TRUE(crash.kill_everywhere);
   EXPECT_FALSE(crash.twice);
