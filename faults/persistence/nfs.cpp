@@ -7,17 +7,19 @@
 //    one that was under way is taken as not in the cut, or as in it.
 // 2. Syncing a directory does nothing: there is nothing left to do.
 // 3. Writes stay on the client until fsync, close, a lock or memory pressure (nfs(5), "Close-to-open cache
-// consistency";
-//    "async" is the client's default); the server may hold them unstable until COMMIT (RFC 1813, sections 3.3.7, 3.3.21
-//    and 4.8). Until then they, and the sizes that they make, are independent items: lost, there, or torn.
+//    consistency"; "async" is the client's default); the server may hold them unstable until COMMIT (RFC 1813, sections
+//    3.3.7, 3.3.21 and 4.8). Until then they, and the sizes that they make, are independent items: lost, there, or
+//    torn.
 // 4. A sync or a close that succeeds flushes and commits the writes of its own client, and reports their errors. It
-// does
-//    nothing for another client's: no client can flush what is in another's cache.
+//    does nothing for another client's: no client can flush what is in another's cache.
 // 5. A sync or close that fails promises nothing, nor do later ones of that client for what was not flushed then. It
 //    says nothing about other clients.
 // 6. A rename replaces its target atomically on the server.
 // 7. A client that dies loses what it had not flushed (node_died); a power loss of everything takes the clients' caches
 //    and the unstable writes of the server.
+// 8. A node's death in the trace that took names contradicts rule 1: the run was on a disk that caches them (that of
+//    engine/sim). What was recorded wins: those names were not yet on the server, so rule 1 does not hold for them,
+//    neither before the death, where they are there or not, nor behind it, where they are gone.
 //
 // Not part of this: what other clients see meanwhile (attribute caches, negative look-ups; nfs(5)) is a fault of
 // visibility, not of persistence; an export with `async` breaks rules 1 and 4 (exports(5)): the lying-sync fault.
@@ -26,9 +28,10 @@
 namespace firedrill::crash {
 
 void add_nfs_rules(const Structure& structure, const ProfileOptions& /*options*/, Facts& facts) {
-  for (std::uint32_t cell = 0; cell < structure.names.size(); ++cell) {  // rules 1 and 6
+  for (std::uint32_t cell = 0; cell < structure.names.size(); ++cell) {  // rules 1, 6 and 8
     const std::vector<NameVersion>& versions = structure.names[cell].versions;
     for (std::uint32_t v = 1; v < versions.size(); ++v) {
+      if (versions[v].lost_by) continue;
       facts.implies(facts.issued(*versions[v].operation), facts.named(cell, v));
     }
   }

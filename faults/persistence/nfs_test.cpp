@@ -103,5 +103,23 @@ TEST(Nfs, AClientThatDiesTakesWhatItHadNotFlushed) {
   EXPECT_THAT(views(trace.trace(), nfs, {death}), UnorderedElementsAre(file("a", "A4")));
 }
 
+// A disk that caches names lost a rename; the next attempt made one of its own, and that was lost, too.
+TEST(Nfs, NamesThatADeathTookWereNotYetOnTheServer) {
+  TraceBuilder trace;
+  trace.base("log", letters('A', 4)).base("copy", letters('B', 4)).rank(0, 0);
+  const OperationId lost = trace.rename("copy", "log");
+  const View old = {{"copy", "B4"}, {"log", "A4"}};
+  const OperationId death = trace.rank(-1, -1).after(lost).node_died(0, {{lost, false}, {lost, true}});
+  EXPECT_THAT(views(trace.trace(), nfs, {death}), UnorderedElementsAre(old));
+  const OperationId made = trace.rank(0, 0, 2).after(death).create("new");
+  const OperationId again = trace.rename("new", "log");
+  const View renamed = {{"copy", "B4"}, {"log", ""}};
+  EXPECT_THAT(views_at_end(trace.trace(), nfs), UnorderedElementsAre(renamed));
+  const View both = {{"copy", "B4"}, {"log", "A4"}, {"new", ""}};
+  EXPECT_THAT(views(trace.trace(), nfs, {death}), UnorderedElementsAre(old, both, renamed));
+  const OperationId second = trace.rank(-1, -1).after(again).node_died(0, {{again, false}, {again, true}});
+  EXPECT_THAT(views(trace.trace(), nfs, {second}), UnorderedElementsAre(both)) << "the making of " << made << " stays";
+}
+
 }  // namespace
 }  // namespace firedrill::crash
