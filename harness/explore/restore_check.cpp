@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/train/state.h"
@@ -30,6 +31,13 @@ sim::CostTable free_of_charge() {
   costs.file_operation = costs.file_sync = Duration{0};
   costs.kernel.fill(Duration{0});
   return costs;
+}
+
+// Whether a failed check stands in the harness or the faults. Such a one says nothing about the code under test, unlike
+// one of the engine or of a mutant.
+bool is_of_the_harness(std::string_view failure) {
+  return failure.starts_with("faults/") ||
+         (failure.starts_with("harness/") && !failure.starts_with("harness/mutants/"));
 }
 
 }  // namespace
@@ -85,6 +93,7 @@ class RestoreCheck::Rank {
         status_ = recover();
       } catch (const CheckFailure& failure) {
         status_ = Error{.code = Code::internal, .message = failure.what()};
+        if (check_.own_failure_.empty() && is_of_the_harness(failure.what())) check_.own_failure_ = failure.what();
       }
       if (++check_.done_ == check_.ranks_.size()) check_.machine_.scheduler().stop();
     }
@@ -157,6 +166,10 @@ const CheckAnswer& RestoreCheck::check(DiskContent& content) {
   done_ = 0;
   for (const std::unique_ptr<Rank>& rank : ranks_) rank->begin();
   const sim::RunStop why = machine_.scheduler().run();
+  if (!own_failure_.empty()) {
+    running_ = false;
+    throw CheckFailure(std::exchange(own_failure_, {}));
+  }
   ++checks_;
   answer_.restored = answer_.fresh = answer_.golden = false;
   answer_.found.reset();

@@ -4,6 +4,7 @@
 //
 // The floor is not given to find: it only makes errors out of answers that the oracle rejects anyway.
 // Threads: one object, one thread. Errors: in the answer. A check that ended in trouble starts all ranks anew.
+// A failed check of the harness or the faults that a rank runs into is thrown by check(): it is no answer.
 #pragma once
 
 #include <memory>
@@ -75,6 +76,7 @@ class RestoreCheck {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::size_t done_ = 0;
   bool running_ = false;
+  std::string own_failure_;  // a failed check of the harness, in a rank of the check under way
   CheckAnswer answer_;
   std::uint64_t checks_ = 0;
   std::vector<std::unique_ptr<Compared>> compared_;
