@@ -5,8 +5,7 @@
 //    keeps a prefix of them, and that prefix is itself a cut, no larger than the crash's. A rename is one handle of one
 //    transaction and hence atomic (Documentation/filesystems/ext4/journal.rst; fs/ext4/namei.c, ext4_rename).
 // 2. With delayed allocation a file's size is committed when its blocks are allocated, which may be long after the
-// write
-//    and after later changes of names: a file with its name may stay empty (Documentation/admin-guide/ext4.rst,
+//    write and after later changes of names: a file with its name may stay empty (Documentation/admin-guide/ext4.rst,
 //    `delalloc`, `auto_da_alloc`). A size that is committed brings with it all changes of names issued before its
 //    write.
 // 3. In data=ordered mode the data goes out before the metadata that needs it, so a file with its size has its data.
@@ -14,15 +13,13 @@
 //    part or all of it may read as zeros: legal with the option `zeros`; without it the documented behaviour. Data that
 //    overwrites what is allocated needs no metadata: each sector of it holds the old or the new.
 // 4. A successful sync of a file writes its data, then commits the transaction of its inode (fs/ext4/fsync.c:
-// i_sync_tid):
-//    its data and size last, the names of it that were made, moved or removed before the sync, too, and with them, by
-//    rule 1, all changes of names issued before those. That is behaviour, not a promise of fsync(2).
+//    i_sync_tid): its data and size last, the names of it that were made, moved or removed before the sync, too, and
+//    with them, by rule 1, all changes of names issued before those. That is behaviour, not a promise of fsync(2).
 // 5. A successful sync of a directory forces a full commit: all changes of names before it last, in whatever directory
 //    (fs/ext4/fsync.c: "Fastcommit does not really support fsync on directories or other special files. Force a full
 //    commit."; lost for some releases and restored by commit 1077b2d53ef5). It forces no file's data or size.
 // 6. A rename over an existing name starts the writeback of the new file (auto_da_alloc). ext4.rst calls the data
-// forced
-//    before the rename is committed; the code's own history says "It is still not a guarantee, since
+//    forced before the rename is committed; the code's own history says "It is still not a guarantee, since
 //    ext4_alloc_da_blocks() is *not* doing a file integrity sync" (commit 0e202704). So by default it forces nothing;
 //    the option `replace_flushes` is the documented version.
 // 7. A rename to a new name flushes nothing.

@@ -3,15 +3,13 @@
 // however many nodes it has, so a sync by one node covers what others issued before it.
 //
 // 1. A successful sync of a file makes its data and its size last: "The fsync() function shall request that all data
-// for
-//    the open file descriptor [...] is to be transferred to the storage device"; with _POSIX_SYNCHRONIZED_IO all queued
-//    I/O operations of the file are forced to the synchronized I/O completion state (POSIX.1-2024, fsync).
+//    for the open file descriptor [...] is to be transferred to the storage device"; with _POSIX_SYNCHRONIZED_IO all
+//    queued I/O operations of the file are forced to the synchronized I/O completion state (POSIX.1-2024, fsync).
 // 2. It does not make its name last: "does not necessarily ensure that the entry in the directory containing the file
 //    has also reached disk. For that an explicit fsync() on a file descriptor for the directory is also needed"
 //    (fsync(2)). POSIX long had no word on it (Austin Group defect 672).
 // 3. A successful sync of a directory makes all changes of its entries that happened before it last, and no file's
-// data.
-//    A new directory is an entry of its parent: its own sync does not make its name last.
+//    data. A new directory is an entry of its parent: its own sync does not make its name last.
 // 4. A rename is atomic for observers. About crashes the standard is silent, and rename(2) admits "a window in which
 //    both oldpath and newpath refer to the file being renamed". Both are legal: `atomic_rename` ties the two names, so
 //    that the sync of either directory forces both; without it each is an entry change of its own, and a crash may
@@ -23,7 +21,7 @@
 // 6. Making a directory and removing a file or a directory are changes of an entry like any other. The data of a file
 //    that is removed stays as long as a name may still lead to it.
 // 7. Closing a file promises nothing. A close that fails reports that an earlier write did, and counts as a failed
-// sync.
+//    sync.
 // 8. After a failed sync nothing is promised for what was not synced then, whatever later syncs say (fsync(2): an error
 //    is reported once, and pages may be marked clean; Rebello et al., "Can Applications Recover from fsync Failures?",
 //    USENIX ATC 2020).
