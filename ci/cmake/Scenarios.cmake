@@ -45,6 +45,7 @@ firedrill_scenario(storage/misdirected_write sim)
 firedrill_scenario(storage/bit_flip_on_write sim process)
 firedrill_scenario(storage/bit_flip_at_rest sim process)
 firedrill_scenario(storage/failed_sync sim process)
+firedrill_scenario(storage/sync_fails_once sim process)
 firedrill_scenario(storage/lying_sync sim)
 firedrill_scenario(storage/slow_disk sim process)
 firedrill_scenario(storage/stale_listing sim)
@@ -77,6 +78,7 @@ firedrill_crashcheck(storage/crash_first_publish)
 firedrill_crashcheck(storage/crash_second_publish)
 firedrill_crashcheck(storage/crash_in_recovery)
 firedrill_crashcheck(storage/crash_twice)
+firedrill_crashcheck(storage/sync_fails_once)
 
 # One storage fault at every position of a run with a resume, in both catalogs.
 foreach(kind io_error no_space lose_unsynced_data lose_unsynced_names torn_write dropped_write short_write

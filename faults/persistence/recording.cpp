@@ -59,6 +59,47 @@ class RecordingFile final : public ForwardingFile {
   bool writable_;
 };
 
+// Makes the call, and records it if it failed by a fault before any recorder below saw it.
+template <class Call>
+Status record_if_unseen(RankRecorder& rank, Operation operation, Call&& call) {
+  const std::uint64_t before = rank.recorded();
+  Status status = call();
+  if (!status.ok() && status.error().injected && rank.recorded() == before) {
+    record(rank, std::move(operation), status);
+  }
+  return status;
+}
+
+class FileOfInjectedErrors final : public ForwardingFile {
+ public:
+  FileOfInjectedErrors(std::unique_ptr<File> inner, RankRecorder& rank, std::string_view path, bool writable)
+      : ForwardingFile(std::move(inner)),
+        rank_(rank),
+        path_(path),
+        inode_(rank.recorder().inode_of(path)),
+        writable_(writable) {}
+
+  Status write(std::int64_t offset, const Value& bytes) override {
+    Operation operation = operation_on(FileOp::write, path_, inode_);
+    operation.offset = offset;
+    operation.bytes = bytes;
+    return record_if_unseen(rank_, std::move(operation), [&] { return inner_->write(offset, bytes); });
+  }
+  Status sync() override {
+    return record_if_unseen(rank_, operation_on(FileOp::sync, path_, inode_), [&] { return inner_->sync(); });
+  }
+  Status close() override {
+    if (!writable_) return inner_->close();
+    return record_if_unseen(rank_, operation_on(FileOp::close, path_, inode_), [&] { return inner_->close(); });
+  }
+
+ private:
+  RankRecorder& rank_;
+  std::string path_;
+  InodeId inode_;
+  bool writable_;
+};
+
 }  // namespace
 
 ProgramId RankRecorder::program() {
@@ -111,6 +152,23 @@ Status RecordingFileSystem::sync_directory(std::string_view directory) {
   Status status = inner_.sync_directory(directory);
   record(rank_, operation_on(FileOp::sync_directory, directory), status);
   return status;
+}
+
+Result<std::unique_ptr<File>> RecordingInjectedErrors::create(std::string_view path) {
+  Result<std::unique_ptr<File>> file = inner_.create(path);
+  if (!file) return file;
+  return std::unique_ptr<File>(std::make_unique<FileOfInjectedErrors>(*std::move(file), rank_, path, true));
+}
+
+Result<std::unique_ptr<File>> RecordingInjectedErrors::open(std::string_view path) {
+  Result<std::unique_ptr<File>> file = inner_.open(path);
+  if (!file) return file;
+  return std::unique_ptr<File>(std::make_unique<FileOfInjectedErrors>(*std::move(file), rank_, path, false));
+}
+
+Status RecordingInjectedErrors::sync_directory(std::string_view directory) {
+  return record_if_unseen(rank_, operation_on(FileOp::sync_directory, directory),
+                          [&] { return inner_.sync_directory(directory); });
 }
 
 Status RecordingTransport::send(int peer, Tag tag, const Value& value, Time deadline) {

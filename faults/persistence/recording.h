@@ -10,6 +10,8 @@
 // Calls that failed because the rank is dead or fenced had no effect and are not recorded.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,7 +35,12 @@ class RankRecorder {
 
   // The program that runs now.
   ProgramId program();
-  OperationId record(Operation operation) { return recorder_.record(program(), position_, std::move(operation)); }
+  OperationId record(Operation operation) {
+    ++recorded_;
+    return recorder_.record(program(), position_, std::move(operation));
+  }
+  // Operations so far.
+  std::uint64_t recorded() const { return recorded_; }
   Recorder& recorder() { return recorder_; }
   const Position& position() const { return position_; }
 
@@ -42,6 +49,7 @@ class RankRecorder {
   const Position& position_;
   int node_;
   std::function<int()> task_;
+  std::atomic<std::uint64_t> recorded_{0};
   std::mutex mutex_;
   std::map<std::pair<int, int>, ProgramId> programs_;  // by attempt and task
 };
@@ -55,6 +63,20 @@ class RecordingFileSystem final : public ForwardingFileSystem {
   Status rename(std::string_view from, std::string_view to) override;
   Status remove(std::string_view path) override;
   Status make_directory(std::string_view path) override;
+  Status sync_directory(std::string_view directory) override;
+
+ private:
+  RankRecorder& rank_;
+};
+
+// Put above the faults, beside a RecordingFileSystem below them: notes the writes, syncs and closes that a fault made
+// fail on their way, which the one below never saw. `rank` must be that one's, and no two of its tasks may share it.
+class RecordingInjectedErrors final : public ForwardingFileSystem {
+ public:
+  RecordingInjectedErrors(FileSystem& inner, RankRecorder& rank) : ForwardingFileSystem(inner), rank_(rank) {}
+
+  Result<std::unique_ptr<File>> create(std::string_view path) override;
+  Result<std::unique_ptr<File>> open(std::string_view path) override;
   Status sync_directory(std::string_view directory) override;
 
  private:

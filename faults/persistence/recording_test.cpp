@@ -81,6 +81,35 @@ TEST(Recording, NotesFailures) {
   EXPECT_EQ(recorder.trace().operations.at(1).error, Code::already_exists);
 }
 
+// Its syncs fail as if a fault stood before them; the first one has reached the disk all the same.
+class FailingSyncs final : public ForwardingFileSystem {
+ public:
+  using ForwardingFileSystem::ForwardingFileSystem;
+  Status sync_directory(std::string_view directory) override {
+    if (first_) FD_TRY_VOID(inner_.sync_directory(directory));
+    first_ = false;
+    return Error{.code = Code::io_error, .message = "no", .injected = true};
+  }
+
+ private:
+  bool first_ = true;
+};
+
+TEST(Recording, ACallThatAFaultKeptFromTheDiskIsNotedAsAFailureAndOneThatReachedItOnlyOnce) {
+  sim::Disk disk;
+  Recorder recorder({});
+  Recorded rank(recorder, disk, 0, 0);
+  FailingSyncs faulty(rank.files);
+  RecordingInjectedErrors files(faulty, rank.recorded);
+  EXPECT_FALSE(files.sync_directory("").ok());
+  EXPECT_FALSE(files.sync_directory("").ok());
+  const Trace trace = recorder.trace();
+  ASSERT_EQ(trace.operations.size(), 2U);
+  EXPECT_FALSE(trace.operations[0].error);
+  EXPECT_EQ(trace.operations[1].error, Code::io_error);
+  EXPECT_EQ(trace.operations[1].op, FileOp::sync_directory);
+}
+
 TEST(Recording, AFileThatIsOpenedIsTheOneThatItsPathLedTo) {
   sim::Disk disk;
   Recorder recorder({});

@@ -56,5 +56,17 @@ TEST(WrongProtocols, TheRightOneShowsNoneUnderAnyProfile) {
   }
 }
 
+// Each sync of the save of step 4 by rank 1 fails once: a later one of the same file that succeeds promises nothing.
+TEST(WrongProtocols, ASyncThatFailedIsNotMadeGoodByTheNextAndOnlyThatShowsTheMutant) {
+  const CrashSpec spec = spec_of("sync_fails_once");
+  for (const std::string mutant : {"", "protocol_sync_again"}) {
+    const auto subject = subject_of("sync_fails_once", {}, mutant);
+    const CrashCheckResult result =
+        checked(*subject, spec, {.engine = EngineKind::lazy, .stop_at_first = !mutant.empty()});
+    EXPECT_EQ(result.violations > 0, !mutant.empty()) << (result.story ? result.story->what : "");
+    EXPECT_EQ(result.complete, mutant.empty());
+  }
+}
+
 }  // namespace
 }  // namespace firedrill

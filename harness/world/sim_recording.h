@@ -1,7 +1,10 @@
 // SimRecording: what stands between the tasks of a rank and its seams while a run in the sim world is recorded: what
 // they do to the disk, whom they tell what, and which of their tasks starts or wakes the other. It lies below the
-// faults, so the trace says what really happened.
+// faults, so the trace says what really happened; and above them, for the calls that a fault made fail on their way:
+// what a sync that failed left undone, no later one makes good.
 #pragma once
+
+#include <memory>
 
 #include "engine/sim/machine.h"
 #include "engine/train/publisher.h"
@@ -47,6 +50,10 @@ class TaskRecording {
         observer_(observer, recorder_) {}
 
   FileSystem& files() { return files_; }
+  // `faulty`: the files above the faults; it must outlive what is returned.
+  std::unique_ptr<FileSystem> above(FileSystem& faulty) {
+    return std::make_unique<crash::RecordingInjectedErrors>(faulty, recorder_);
+  }
   Transport& transport() { return transport_; }
   Observer& observer() { return observer_; }
 

@@ -60,13 +60,14 @@ class SimWorld::TaskBox final : private Effects {
                                         : std::make_unique<TaskRecording>(*recording, position_, seams_, observer_)),
         injector_(world.subject_.plan.faults, order.fired, position_, *this, shared),
         files_(recording_ ? recording_->files() : seams_.files, injector_),
+        recorded_(recording_ ? recording_->above(files_) : nullptr),
         transport_(recording_ ? recording_->transport() : seams_.transport, injector_),
         store_(seams_.store, injector_),
         costed_(world.kernels_, attempt, rank),
         compute_(costed_, injector_),
         plain_collectives_(transport_, compute_, position_, observer_),
         collectives_(plain_collectives_, injector_),
-        parts_{.files = files_,
+        parts_{.files = recorded_ ? *recorded_ : files_,
                .transport = transport_,
                .collectives = collectives_,
                .store = store_,
@@ -122,6 +123,7 @@ class SimWorld::TaskBox final : private Effects {
   std::unique_ptr<FileSystem> storage_;  // below all gates and decorators, where a fault asked for it
   Injector injector_;
   FaultyFileSystem files_;
+  std::unique_ptr<FileSystem> recorded_;  // the calls that faults made fail
   FaultyTransport transport_;
   FaultyStore store_;
   sim::CostedCompute costed_;
