@@ -101,6 +101,7 @@ struct BaseEntry {
 };
 
 struct Trace {
+  std::string owner = {};  // a key of the run that it was recorded of, if it is kept; may be empty
   std::vector<BaseEntry> base;
   std::vector<Program> programs;
   // In the order in which they took effect, which is one of the orders that happens-before allows.

@@ -53,7 +53,9 @@ class Writer {
   explicit Writer(std::ostream& out) : out_(out) {}
 
   void write(const Trace& trace) {
-    line({{"schema", schema}});
+    json head = {{"schema", schema}};
+    if (!trace.owner.empty()) head["owner"] = trace.owner;
+    line(head);
     for (const BaseEntry& entry : trace.base) {
       json fields = {{"base", entry.path}, {"inode", entry.inode}};
       fields["kind"] = entry.kind == FileKind::file ? "file" : "directory";
@@ -134,6 +136,7 @@ class Reader {
       add_bytes(fields);
     }
   }
+  void add_owner(const json& head) { trace_.owner = head.value("owner", std::string()); }
   Trace finish() && { return std::move(trace_); }
 
  private:
@@ -227,8 +230,12 @@ Result<Trace> read_trace(std::istream& in) {
         reader.add(text);
         continue;
       }
-      const std::string found = json::parse(text).at("schema");
-      if (found == schema) continue;
+      const json head = json::parse(text);
+      const std::string found = head.at("schema");
+      if (found == schema) {
+        reader.add_owner(head);
+        continue;
+      }
       return Error{.code = Code::mismatch,
                    .message = fmt::format("this is a {}, not a {}", found, schema),
                    .hint = "record the run again"};

@@ -1,4 +1,5 @@
-// Trace files: JSON lines. The first is {"schema": "firedrill.trace/1"}; then one line per thing:
+// Trace files: JSON lines. The first is {"schema": "firedrill.trace/1", "owner": KEY}, the key of the run that it was
+// recorded of, if there is one; then one line per thing:
 //   {"base": PATH, "kind": "file" | "directory", "inode": N, "bytes": DIGEST}
 //   {"program": N, "attempt": N, "rank": N, "node": N, "task": N}
 //   {"bytes": DIGEST, "hex": TEXT}            before their first use; each once
