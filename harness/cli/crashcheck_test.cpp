@@ -1,0 +1,71 @@
+// What `firedrill crashcheck` says, and with which exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "engine/model/numerics.h"
+#include "harness/cli/command_line.h"
+
+namespace firedrill {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string scenario = "scenarios/storage/one_publish.yaml";
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Answer crashcheck(std::vector<std::string> arguments) {
+  pin_numerics();
+  std::ostringstream out;
+  std::ostringstream err;
+  arguments.insert(arguments.begin(), {"crashcheck", scenario, "--set", "layout.dp=2", "--json", "-"});
+  const int code = run_command_line(arguments, {.out = out, .err = err});
+  return {code, out.str(), err.str()};
+}
+
+TEST(CrashcheckVerb, TheJsonOfAFailureSaysWhatFailedAndHowToSeeItAgain) {
+  const Answer answer = crashcheck({"--profile", "posix", "--mutant", "protocol_unsynced_files"});
+  ASSERT_EQ(answer.code, 2) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_FALSE(json["complete"]);
+  EXPECT_THAT(std::string(json["reproduce"]), HasSubstr("--mutant protocol_unsynced_files --set 'layout.dp=2'"));
+  EXPECT_FALSE(json.contains("violation"));
+  const auto violation = json["profiles"].at(0)["violation"];
+  EXPECT_THAT(answer.err, HasSubstr("violation: " + std::string(violation["message"])));
+  EXPECT_GT(violation["seconds"], 0.0);
+  ASSERT_FALSE(violation["operations"].empty());
+  for (const auto& operation : violation["operations"]) {
+    EXPECT_THAT(answer.err, HasSubstr(std::string(operation["what"])));
+    EXPECT_NE(operation["state"], "");
+  }
+  ASSERT_FALSE(violation["reads"].empty());
+  EXPECT_THAT(answer.err, HasSubstr(std::string(violation["reads"].at(0))));
+}
+
+TEST(CrashcheckVerb, TheJsonOfAPassHasNoViolation) {
+  const Answer answer = crashcheck({"--profile", "nfs", "--engine", "lazy"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_TRUE(json["complete"]);
+  EXPECT_FALSE(json["profiles"].at(0).contains("violation"));
+  EXPECT_FALSE(json.contains("reproduce"));
+}
+
+TEST(CrashcheckVerb, AScenarioThatExpectsAnythingButAPassIsRefused) {
+  for (const std::string expect : {"liveness", "{fail: one_provenance}", "refuse"}) {
+    const Answer answer = crashcheck({"--profile", "nfs", "--set", "expect=" + expect});
+    EXPECT_EQ(answer.code, 1) << expect;
+    EXPECT_THAT(answer.err, HasSubstr("crashcheck")) << expect;
+    EXPECT_THAT(answer.err, HasSubstr("expect")) << expect;
+  }
+}
+
+}  // namespace
+}  // namespace firedrill
