@@ -5,11 +5,12 @@
 // than what was acknowledged before, nor than the floor it was given.
 // Excused: a checkpoint that a fault damaged at rest no longer counts, so the newest acknowledged one of the others
 // must be found (damage by a write excuses nothing: it is there before the acknowledgement); an attempt that cannot
-// read a checkpoint because of a fault, confirms that on another rank, reports the damage and takes an older one, and
-// one that comes after it; and what a power loss would leave once a sync has lied.
+// read a checkpoint because of a fault, confirms that on another rank, reports the damage and takes the newest of the
+// others, and one that comes after it; and what a power loss would leave once a sync has lied.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "harness/check/all.h"
 #include "harness/check/probe_counts.h"
@@ -79,15 +80,38 @@ bool explained(const Case& run, std::uint32_t report) {
   });
 }
 
-// What was acknowledged could not be read, and the damage was reported before this attempt chose: by itself, or by an
-// earlier one that has rejected it.
-bool reported_damage(const Case& run, std::size_t found) {
-  const std::int32_t attempt = run.event(found).attempt;
-  const auto excuses = [&](std::uint32_t report) { return report < found && explained(run, report); };
-  const auto by_itself = [&](std::uint32_t report) { return run.event(report).attempt == attempt && excuses(report); };
-  const auto damage = run.history().of(EventKind::damage);
-  const auto rejected = run.history().of(EventKind::rejected);
-  return std::any_of(damage.begin(), damage.end(), by_itself) || std::any_of(rejected.begin(), rejected.end(), excuses);
+// The checkpoints of which damage was reported before this attempt chose: by itself, or by an earlier one that has
+// rejected them.
+std::vector<CheckpointId> reported_damage(const Case& run, std::size_t found) {
+  std::vector<CheckpointId> ids;
+  for (const EventKind kind : {EventKind::damage, EventKind::rejected}) {
+    for (const std::uint32_t report : run.history().of(kind)) {
+      if (report >= found) break;
+      const Event& event = run.event(report);
+      const bool counts = kind == EventKind::rejected || event.attempt == run.event(found).attempt;
+      if (counts && explained(run, report)) ids.push_back({.step = event.a, .attempt = event.b, .trial = event.c});
+    }
+  }
+  return ids;
+}
+
+// The step that an attempt must not choose behind, when `highest` is the newest that was acknowledged: the newest one
+// whose checkpoint nobody has reported as damaged and retention has not taken.
+std::int64_t readable_before(const Case& run, std::size_t found, std::int64_t highest) {
+  std::vector<CheckpointId> gone = reported_damage(run, found);
+  const auto reported = [&](const CheckpointId& id) { return id.step == highest; };
+  if (std::none_of(gone.begin(), gone.end(), reported)) return highest;
+  for (const std::uint32_t retired : run.history().of(EventKind::retired)) {
+    const Event& event = run.event(retired);
+    if (retired < found) gone.push_back({.step = event.a, .attempt = event.b, .trial = event.c});
+  }
+  std::int64_t step = -1;
+  for (const std::uint32_t save : run.history().of(EventKind::acknowledged)) {
+    if (save >= found) break;
+    const auto id = checkpoint_id_from(run.history().text(run.event(save).name));
+    if (id && std::find(gone.begin(), gone.end(), *id) == gone.end()) step = std::max(step, id->step);
+  }
+  return std::min(step, highest);
 }
 
 }  // namespace
@@ -111,11 +135,13 @@ Verdict judge_acknowledged_is_durable(const Case& run) {
   Acknowledged at_starts(run);
   for (const std::uint32_t position : run.history().of(EventKind::found)) {
     const AttemptSpan* attempt = run.attempt_at(position);
-    const std::int64_t step = std::max(at_starts.before(position), attempt ? attempt->floor : -1);
+    std::int64_t step = std::max(at_starts.before(position), attempt ? attempt->floor : -1);
     if (step < 0) continue;
     ++starts;
     const Event& event = run.event(position);
-    if (event.a >= step || reported_damage(run, position)) continue;
+    if (event.a >= step) continue;
+    step = readable_before(run, position, step);
+    if (event.a >= step) continue;
     const std::string chosen = event.a < 0 ? "nothing" : fmt::format("step {}", event.a);
     return Verdict::fail(counts.total() + starts,
                          fmt::format("rank {}, attempt {} resumes from {} although step {} was acknowledged",

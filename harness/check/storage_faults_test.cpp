@@ -116,6 +116,21 @@ TEST_F(WithFault, AStartBelowTheFloorNeedsItsDamageReported) {
   EXPECT_EQ(judged(judge_acknowledged_is_durable), Outcome::pass) << evidence;
 }
 
+TEST_F(WithFault, ReportedDamageExcusesOnlyTheCheckpointsThatItNames) {
+  fire(FaultKind::bit_flip_at_rest, "shards/4-1-1/model-1");
+  drill.start(4);
+  drill.add(EventKind::damage, {.rank = 0, .a = 4, .b = 1, .c = 1, .name = "4-1-1"});
+  drill.add(EventKind::found, {.rank = 0, .a = -1});
+  EXPECT_EQ(judged(judge_acknowledged_is_durable), Outcome::fail);
+  EXPECT_NE(evidence.find("resumes from nothing although step 2 was acknowledged"), std::string::npos) << evidence;
+  drill.events.back().a = 2;
+  EXPECT_EQ(judged(judge_acknowledged_is_durable), Outcome::pass) << evidence;
+  // Nor does damage to an older one excuse passing over the newest.
+  drill.nth(EventKind::damage, 0).a = 2;
+  EXPECT_EQ(judged(judge_acknowledged_is_durable), Outcome::fail);
+  EXPECT_NE(evidence.find("resumes from step 2 although step 4 was acknowledged"), std::string::npos) << evidence;
+}
+
 TEST_F(WithFault, SilentDamageMustBeNoticedBeforeTheMark) {
   for (const bool noticed : {true, false}) {
     drill.events.clear();
