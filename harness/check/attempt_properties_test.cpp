@@ -132,6 +132,16 @@ class ErrorsReachTheJob : public PropertyTest {
     });
     drill_.events.insert(place, fault);
   }
+  // Rank 1 is killed in step 5, which ends attempt 1.
+  void fire_kill_of_attempt_1() {
+    const auto end = std::find_if(drill_.events.begin(), drill_.events.end(),
+                                  [](const Event& event) { return event.kind == EventKind::rank_ended; });
+    drill_.events.insert(end, {.kind = EventKind::fault_fired, .rank = 1, .attempt = 1, .step = 5, .a = 1});
+  }
+  std::vector<Event>::iterator kill_of_attempt_1() {
+    return std::find_if(drill_.events.begin(), drill_.events.end(),
+                        [](const Event& event) { return event.kind == EventKind::fault_fired && event.a == 1; });
+  }
   void forget_end_of_attempt_1() {
     std::erase_if(drill_.events, [](const Event& event) {
       return event.kind == EventKind::rank_ended || event.kind == EventKind::attempt_ended;
@@ -155,6 +165,32 @@ TEST_F(ErrorsReachTheJob, FailsWhenNobodyReportsTheError) {
   expect_pass_still();
   forget_end_of_attempt_1();
   expect_fail("fault \"EIO on a write\" was reported by nobody");
+}
+
+TEST_F(ErrorsReachTheJob, FailsWhenOnlyAnUnrelatedKillEndsTheAttempt) {
+  fire(Phase::rendezvous);
+  expect_pass_still();  // the attempt ends, and nothing else explains it
+  fire_kill_of_attempt_1();
+  expect_fail("fault \"EIO on a write\" was reported by nobody");
+  // An end before the kill is one by the error.
+  Event end{.kind = EventKind::rank_ended, .rank = 1, .attempt = 1, .a = 1};
+  drill_.events.insert(kill_of_attempt_1(), end);
+  expect_pass_still();
+}
+
+TEST_F(ErrorsReachTheJob, AsksForNoReportOfARankThatTheKillKeptFromIt) {
+  fire(Phase::save);
+  forget_success();
+  fire_kill_of_attempt_1();
+  expect_fail("was reported by nobody");
+  // Now the kill comes before the rank goes on to the next step.
+  const Event kill = *kill_of_attempt_1();
+  drill_.events.erase(kill_of_attempt_1());
+  const auto place = std::find_if(drill_.events.begin(), drill_.events.end(), [](const Event& event) {
+    return event.kind == EventKind::shard_written && event.step == 4 && event.rank == 1;
+  });
+  drill_.events.insert(place, kill);
+  expect_pass_still();
 }
 
 TEST_F(ErrorsReachTheJob, PassesWhenTheSaveFails) {

@@ -2,14 +2,15 @@
 //
 // Verified: after each injected I/O error or "no space", the attempt that met it reports: a save fails or is tried
 // anew, damage is recorded, or a rank ends with an error (or is dead, and then its end is reported); and no try whose
-// shards, manifest or mark met an error is committed (or, behind its commit, acknowledged). Damage that nobody was told
-// of is noticed and reported too, before the try is validated: what a write did not store, and what went bad before it
-// was read back.
+// shards, manifest or mark met an error is committed (or, behind its commit, acknowledged). A planned death explains
+// the ends behind it: they report no error that its rank had passed over before. Damage that nobody was told of is
+// noticed and reported too, before the try is validated: what a write did not store, and what went bad before it was
+// read back.
 // A publish that was dispatched to a second task has an outcome (acknowledged, or failed as a whole) before its rank
 // dispatches the next one, so at most one is in flight; a rank that finished has seen them all, and the last one
 // acknowledged.
 // Not verified: errors of drop_cache, which promises nothing. In the process world ranks report over channels of their
-// own, so there the order of a report and its fault is not judged.
+// own, so there the order of a report and its fault is not judged, and any end of the attempt reports.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,13 +48,14 @@ class Reports {
 
   bool any(std::size_t fired) const {
     const Event& fault = run_.event(fired);
-    const auto of_attempt = [&](const Event& event) { return event.attempt == fault.attempt; };
-    const auto new_try = [&](const Event& event) {
-      return event.attempt == fault.attempt && event.step == fault.step && event.a > 1;
+    const auto of_attempt = [&](std::size_t at) { return run_.event(at).attempt == fault.attempt; };
+    const auto new_try = [&](std::size_t at) {
+      return of_attempt(at) && run_.event(at).step == fault.step && run_.event(at).a > 1;
     };
-    const auto bad_end = [&](const Event& event) { return event.attempt == fault.attempt && event.a != 0; };
-    const auto bad_attempt = [&](const Event& event) {
-      return event.attempt == fault.attempt && (event.a > 0 || event.b > 0);
+    const std::size_t unexplained = last_report(fired);
+    const auto bad_end = [&](std::size_t at) { return of_attempt(at) && at < unexplained && run_.event(at).a != 0; };
+    const auto bad_attempt = [&](std::size_t at) {
+      return of_attempt(at) && at < unexplained && (run_.event(at).a > 0 || run_.event(at).b > 0);
     };
     return exists(EventKind::save_failed, fired, of_attempt) || exists(EventKind::damage, fired, of_attempt) ||
            exists(EventKind::save_started, fired, new_try) || exists(EventKind::rank_ended, fired, bad_end) ||
@@ -65,7 +67,45 @@ class Reports {
   bool exists(EventKind kind, std::size_t after, Fits fits) const {
     const auto all = run_.history().of(kind);
     const auto begin = ordered_ ? std::upper_bound(all.begin(), all.end(), after) : all.begin();
-    return std::any_of(begin, all.end(), [&](std::uint32_t position) { return fits(run_.event(position)); });
+    return std::any_of(begin, all.end(), fits);
+  }
+
+  // Ends from this position on say nothing of the fault: a planned death explains them, before which the rank had gone
+  // on as if there had been no error.
+  std::size_t last_report(std::size_t fired) const {
+    const Event& fault = run_.event(fired);
+    const std::size_t never = run_.history().size();
+    if (!ordered_) return never;
+    for (const std::uint32_t other : run_.history().of(EventKind::fault_fired)) {
+      const FaultSpec* spec = run_.fault(run_.event(other));
+      if (run_.event(other).attempt != fault.attempt || !spec || info_of(spec->kind).harm != Harm::death) continue;
+      return other > fired && went_on(fired, other) ? other : never;
+    }
+    return never;
+  }
+
+  bool went_on(std::size_t fired, std::size_t until) const {
+    const Event& fault = run_.event(fired);
+    const bool aside = fault.phase == Phase::save || fault.phase == Phase::commit || fault.phase == Phase::validate ||
+                       fault.phase == Phase::retire;
+    for (std::size_t at = fired + 1; at < until; ++at) {
+      const Event& event = run_.event(at);
+      if (event.attempt != fault.attempt || event.rank != fault.rank) continue;
+      switch (event.kind) {
+        case EventKind::found:
+        case EventKind::restored:
+        case EventKind::started_fresh:
+        case EventKind::save_dispatched:
+        case EventKind::acknowledged: return true;
+        case EventKind::sample:
+        case EventKind::step_done:
+          // A publish aside is no matter of these, and its error is due later.
+          if (!aside || run_.plan().job.checkpoint.mode != PublishMode::async) return true;
+          break;
+        default: break;
+      }
+    }
+    return false;
   }
 
   const Case& run_;
