@@ -48,10 +48,10 @@ Result<std::optional<crash::Trace>> kept_trace(const std::string& file) {
   return std::optional(std::move(trace));
 }
 
-Status keep_trace(const std::string& file, const std::vector<CrashCase>& cases) {
-  if (file.empty() || std::filesystem::exists(file) || cases.empty()) return {};
+Status keep_trace(const std::string& file, const crash::Trace& recorded) {
+  if (file.empty() || std::filesystem::exists(file)) return {};
   std::ofstream out(file);
-  crash::write_trace(out, cases.front().trace);
+  crash::write_trace(out, recorded);
   if (!out.flush()) return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file)};
   return {};
 }
@@ -60,6 +60,16 @@ struct Done {
   ProfileKind profile = ProfileKind::posix;
   CrashCheckResult result;
 };
+
+// What the answer is worth, in words.
+std::string proof_of(const CrashCheckResult& result) {
+  if (result.violations > 0) return "a violation was found";
+  if (result.complete) return "every legal state was checked";
+  return fmt::format(
+      "NO PROOF: nothing wrong was seen, but only {} of the {} legal states are covered, and any other may be wrong; "
+      "give more --time, or a smaller scenario",
+      result.covered.to_short_string(), result.legal.to_short_string());
+}
 
 nlohmann::ordered_json to_json(const Done& done) {
   const CrashCheckResult& result = done.result;
@@ -82,6 +92,7 @@ nlohmann::ordered_json to_json(const Done& done) {
   json["states_per_second"] = result.seconds > 0 ? static_cast<std::uint64_t>(states / result.seconds) : 0;
   json["torn"] = result.torn;
   json["complete"] = result.complete;
+  json["proof"] = proof_of(result);
   json["violations"] = result.violations;
   json["seconds"] = result.seconds;
   if (result.violations > 0) json["first_violation_seconds"] = result.first_violation;
@@ -107,6 +118,7 @@ void add_lines(Report& report, const Done& done) {
       verdict, to_string(done.profile), result.complete ? "complete" : "NOT COMPLETE", result.legal.to_short_string(),
       result.covered.to_short_string(), result.runs, to_string(result.engine), result.seconds, result.checked,
       result.fresh));
+  if (!result.complete && result.violations == 0) report.lines.push_back("        " + proof_of(result));
   for (const std::string& note : result.notes) report.lines.push_back("        " + note);
   if (!result.story) return;
   report.lines.push_back(fmt::format("        first violation after {:.2f} s, profile {}", result.first_violation,
@@ -119,6 +131,7 @@ std::string reproduce_of(const CrashCheckArguments& arguments, const CommonOptio
   std::string line =
       fmt::format("firedrill crashcheck {} --profile {} --seed {}", arguments.scenario, to_string(profile), plan.seed);
   if (!arguments.engine.empty()) line += fmt::format(" --engine {}", arguments.engine);
+  if (!arguments.trace.empty()) line += fmt::format(" --trace {}", arguments.trace);
   if (!common.mutant.empty()) line += fmt::format(" --mutant {}", common.mutant);
   for (const std::string& setting : common.set) line += fmt::format(" --set '{}'", setting);
   return line;
@@ -165,8 +178,8 @@ Status check_all(const CrashCheckArguments& arguments, const CommonOptions& comm
   const auto tell = [&progress](std::string_view what) { progress.doing(std::string(what)); };
   FD_TRY(const auto subject, ExploreSubject::make(plan, golden_directory_of(arguments.scenario)));
   FD_TRY(const auto kept, kept_trace(arguments.trace));
-  FD_TRY(const std::vector<CrashCase> cases, cases_of(*subject, spec, kept, tell));
-  FD_TRY_VOID(keep_trace(arguments.trace, cases));
+  FD_TRY(const CrashCases found, cases_of(*subject, spec, kept, tell));
+  FD_TRY_VOID(keep_trace(arguments.trace, found.recorded));
   CrashCheckOptions options{.jobs = common.jobs,
                             .keep_digests = !arguments.hash_again,
                             .stop_at_first = !common.mutant.empty(),
@@ -179,9 +192,12 @@ Status check_all(const CrashCheckArguments& arguments, const CommonOptions& comm
   const double recording = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   for (const ProfileKind profile : profiles_of(arguments, common, spec)) {
     options.profile = profile;
-    FD_TRY(CrashCheckResult result, crashcheck(*subject, spec, cases, options));
+    FD_TRY(CrashCheckResult result, crashcheck(*subject, spec, found.cases, options));
+    if (found.kills_late > 0) {
+      result.notes.push_back(fmt::format("{} kills came too late to hit anything, and make no case", found.kills_late));
+    }
     result.first_violation += recording;
-    if (profile == ProfileKind::nfs && std::ranges::any_of(cases, lost_names, &CrashCase::trace)) {
+    if (profile == ProfileKind::nfs && std::ranges::any_of(found.cases, lost_names, &CrashCase::trace)) {
       result.notes.emplace_back("a node's death took names that nfs would have kept: here they are gone, as recorded");
     }
     all.push_back({.profile = profile, .result = std::move(result)});
@@ -214,6 +230,14 @@ VerbResult work(const CrashCheckArguments& arguments, const CommonOptions& commo
     return result;
   }
   Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
+  result.mistakes = refusals_for_crashcheck(plan);
+  if (!arguments.trace.empty() && scenario.crash && scenario.crash->kill_everywhere) {
+    result.mistakes.push_back(fmt::format(
+        "--trace {}: {} has crash.kill_everywhere, which explores one run for each kill, and the file holds one; leave "
+        "--trace out",
+        arguments.trace, arguments.scenario));
+  }
+  if (!result.mistakes.empty()) return result;
   prepare_job(plan.mutant, plan.job);
   Report& report = result.report;
   report.seed = plan.seed;

@@ -65,7 +65,7 @@ void whole_publish(benchmark::State& state, EngineKind engine, int jobs) {
   FD_CHECK(static_cast<bool>(cases), "{}", describe(cases.error()));
   double states = 0;
   for (auto _ : state) {
-    const auto result = crashcheck(*loaded.subject, loaded.crash, *cases, {.engine = engine, .jobs = jobs});
+    const auto result = crashcheck(*loaded.subject, loaded.crash, cases->cases, {.engine = engine, .jobs = jobs});
     FD_CHECK(result && result->complete && result->violations == 0, "one publish does not pass");
     states += static_cast<double>(result->checked);
     state.counters["legal_states"] = result->legal.to_double();

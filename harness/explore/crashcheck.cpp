@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "faults/persistence/counter.h"
-#include "harness/explore/record.h"
 #include "harness/explore/sample.h"
 #include "harness/explore/second_loss.h"
 
@@ -115,12 +114,15 @@ void Check::take(const Exploration& exploration, const crash::CrashSpace& space,
 }
 
 Status Check::add(const CrashCase& one) {
-  crash::SpaceOptions space_options{.profile = {.kind = options_.profile, .torn = spec_.torn}, .certain = one.certain};
+  crash::SpaceOptions space_options{
+      .profile = {.kind = options_.profile, .node_caches = spec_.node_caches, .torn = spec_.torn},
+      .certain = one.certain};
   // Without the rule that both names change together every content that has it is legal too, and what is owed is no
   // less: so this covers a rename that is atomic and one that is not.
   space_options.profile.atomic_rename = false;
   FD_TRY(const std::unique_ptr<crash::CrashSpace> space, crash::CrashSpace::build(one.trace, space_options));
-  const CheckSubject subject = subject_.to_check(one.attempts + 1);
+  CheckSubject subject = subject_.to_check(one.attempts + 1);
+  subject.unread = &one.unread;
   ++result_.cases;
   result_.operations += one.trace.operations.size() - one.certain.size();
   crash::Counter counter(*space);
@@ -139,7 +141,9 @@ Status Check::add(const CrashCase& one) {
   }
   if (options_.stop_at_first) {
     // A wrong protocol mostly shows itself at the loss of one thing; to walk all states may take long.
-    const Sampling first = sample_states(*space, subject, explore, {.seconds = 2, .losses_max = 1, .random = false});
+    const double seconds = std::clamp(options_.seconds_max - seconds_since(began_), 0.0, 2.0);
+    const Sampling first =
+        sample_states(*space, subject, explore, {.seconds = seconds, .losses_max = 1, .random = false});
     if (first.exploration.violations > 0) take(first.exploration, *space, subject);
     if (over()) {
       result_.complete = false;
@@ -184,7 +188,8 @@ Status Check::again_after(const CrashCase& one, const crash::CrashSpace& space) 
 }
 
 void Check::sample(const crash::CrashSpace& space, const CheckSubject& subject, const ExploreOptions& explore) {
-  const Sampling sampling = sample_states(space, subject, explore, {.seed = options_.seed});
+  const Sampling sampling =
+      sample_states(space, subject, explore, {.seed = options_.seed, .seconds = options_.sample_seconds});
   take(sampling.exploration, space, subject);
   result_.notes.push_back(sampling.words);
 }
@@ -196,6 +201,8 @@ Result<CrashCheckResult> check_cases(const ExploreSubject& subject, const CrashS
   CrashCheckOptions each = options;
   const bool spread = options.jobs > 1 && cases.size() > 1;
   if (spread) each.jobs = 1;
+  // Each has its share, so that many which were not done in time do not make a new time without end.
+  each.sample_seconds /= static_cast<double>(std::max<std::size_t>(cases.size(), 1));
   std::vector<CrashCheckResult> results(cases.size());
   std::vector<Status> statuses(cases.size());
   std::vector<std::exception_ptr> thrown(cases.size());
@@ -230,66 +237,15 @@ Result<CrashCheckResult> check_cases(const ExploreSubject& subject, const CrashS
   return all;
 }
 
-// The newest checkpoint that these operations acknowledged.
-std::optional<CheckpointId> acknowledged_in(const crash::Trace& trace, const std::vector<crash::OperationId>& these) {
-  std::optional<CheckpointId> newest;
-  for (const crash::OperationId id : these) {
-    const crash::Operation& operation = trace.operations[id];
-    if (operation.kind != crash::OperationKind::acknowledged) continue;
-    if (!newest || *newest < operation.checkpoint) newest = operation.checkpoint;
-  }
-  return newest;
-}
-
 }  // namespace
-
-Result<std::vector<CrashCase>> cases_of(const ExploreSubject& subject, const CrashSpec& spec,
-                                        const std::optional<crash::Trace>& kept,
-                                        const std::function<void(std::string_view)>& progress) {
-  std::vector<CrashCase> cases;
-  const auto attempts_in = [](const crash::Trace& trace) {
-    int attempts = 1;
-    for (const crash::Program& program : trace.programs) attempts = std::max(attempts, program.attempt);
-    return attempts;
-  };
-  RecordedRun run;
-  if (kept) {
-    run.trace = *kept;
-  } else {
-    if (progress) progress("recording the run");
-    FD_TRY(run, record_run(subject, subject.plan()));
-    if (!run.finished && subject.plan().mutant.empty()) {
-      return Error{.code = Code::unavailable, .message = "the run to look at did not finish: " + run.why};
-    }
-  }
-  if (!spec.kill_everywhere) {
-    CrashCase one{.trace = std::move(run.trace), .certain = {}};
-    one.attempts = attempts_in(one.trace);
-    one.certain = operations_before(one.trace, spec.attempt, spec.step);
-    if (spec.settled) {
-      one.required = acknowledged_in(one.trace, one.certain);
-      one.trace = settled(one.trace, one.certain);
-      one.certain.clear();
-    }
-    cases.push_back(std::move(one));
-    return cases;
-  }
-  for (const FaultSpec& kill : kills_behind_each(run.trace, spec.attempt, spec.step)) {
-    if (progress) progress(fmt::format("recording the run with {}", describe(kill)));
-    Plan plan = subject.plan();
-    plan.faults.push_back(kill);
-    FD_TRY(RecordedRun killed, record_run(subject, plan));
-    if (killed.attempts <= spec.attempt) continue;  // it came too late to kill anything
-    CrashCase one{.trace = std::move(killed.trace), .certain = {}, .attempts = killed.attempts};
-    one.certain = operations_before(one.trace, spec.attempt + 1, 0);
-    cases.push_back(std::move(one));
-  }
-  return cases;
-}
 
 Result<CrashCheckResult> crashcheck(const ExploreSubject& subject, const CrashSpec& spec,
                                     const std::vector<CrashCase>& cases, const CrashCheckOptions& options) {
-  return check_cases(subject, spec, cases, options, Steady::now());
+  FD_TRY(CrashCheckResult result, check_cases(subject, spec, cases, options, Steady::now()));
+  if (spec.node_caches && options.profile == crash::ProfileKind::posix) {
+    result.notes.emplace_back("each node has a cache of its own: a sync covers what its own node did");
+  }
+  return result;
 }
 
 }  // namespace firedrill

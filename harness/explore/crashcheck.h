@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/explore/cases.h"
 #include "harness/explore/explore.h"
 #include "harness/explore/story.h"
 #include "harness/explore/subject.h"
@@ -22,8 +23,9 @@ struct CrashCheckOptions {
   int jobs = 1;
   bool keep_digests = true;
   bool stop_at_first = false;
-  double seconds_max = 600;  // then what is left is sampled
-  std::uint64_t seed = 1;    // of the samples
+  double seconds_max = 600;    // then what is left is sampled
+  double sample_seconds = 20;  // for so long at most, all cases together
+  std::uint64_t seed = 1;      // of the samples
   std::function<void(std::string_view)> progress;
 };
 
@@ -44,19 +46,6 @@ struct CrashCheckResult {
   std::vector<std::string> notes;
   std::optional<Story> story;  // of the shortest violation
 };
-
-// What explores one trace.
-struct CrashCase {
-  crash::Trace trace;
-  std::vector<crash::OperationId> certain;
-  int attempts = 1;  // that the trace holds
-  std::optional<CheckpointId> required = {};
-};
-
-// The cases of a scenario. `kept`: a trace that was recorded before, in place of a new one.
-Result<std::vector<CrashCase>> cases_of(const ExploreSubject& subject, const CrashSpec& spec,
-                                        const std::optional<crash::Trace>& kept,
-                                        const std::function<void(std::string_view)>& progress);
 
 Result<CrashCheckResult> crashcheck(const ExploreSubject& subject, const CrashSpec& spec,
                                     const std::vector<CrashCase>& cases, const CrashCheckOptions& options);

@@ -28,11 +28,14 @@ class Rereading final : public Decider {
 
   void decide(crash::CellId cell) override {
     if (const auto known = known_.find(cell); known != known_.end() && partial_.assign(cell, known->second)) return;
+    guessed_.push_back(cell);
     for (crash::ValueIndex value = 0; value < partial_.space().cell(cell).values.size(); ++value) {
       if (partial_.assign(cell, value)) return;
     }
   }
   DiskContent& content() { return content_; }
+  // The cells that the state says nothing of, of those that have a value so far.
+  const std::vector<crash::CellId>& guessed() const { return guessed_; }
   // What has a value so far, in that order.
   Assignment read() const {
     Assignment read;
@@ -44,6 +47,7 @@ class Rereading final : public Decider {
   crash::Partial partial_;
   CrashContent content_;
   std::map<crash::CellId, crash::ValueIndex> known_;
+  std::vector<crash::CellId> guessed_;
 };
 
 }  // namespace firedrill

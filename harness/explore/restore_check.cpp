@@ -40,6 +40,14 @@ bool is_of_the_harness(std::string_view failure) {
          (failure.starts_with("harness/") && !failure.starts_with("harness/mutants/"));
 }
 
+// Bytes that no training leaves: NaN in each float, negative in each counter.
+Value garbage_of(const StateGroup& group) {
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(group.count) * size_of(group.dtype), std::byte{0xFF});
+  Value garbage = Value::copy_of(group.dtype, {group.count}, bytes);
+  garbage.digest();  // known from now on
+  return garbage;
+}
+
 }  // namespace
 
 // What one rank's restored state was when it was compared tensor by tensor; the same digest is not compared again.
@@ -75,9 +83,10 @@ class RestoreCheck::Rank {
                  .world = groups_.world,
                  .identity = check.subject_.identity,
                  .attempt = check.subject_.attempt},
-        protocol_(check.subject_.protocol()),
         state_(blank_view(check.subject_.model,
-                          holdings_of(check.subject_.job, check.subject_.layout, check.subject_.model, rank))) {}
+                          holdings_of(check.subject_.job, check.subject_.layout, check.subject_.model, rank))) {
+    for (const StateGroup& group : state_) garbage_.push_back(garbage_of(group));
+  }
 
   void main() {
     std::vector<std::string> addresses;
@@ -87,8 +96,8 @@ class RestoreCheck::Rank {
     if (!seams_.transport.connect(addresses, sim::never)) return;
     while (seams_.host.wait(begin_event, sim::never)) {
       found_.reset();
-      // A catalog in RocksDB stays open from the claim on, and this is another disk.
-      if (check_.subject_.job.checkpoint.catalog == CatalogKind::rocksdb) protocol_ = check_.subject_.protocol();
+      protocol_ = check_.subject_.protocol();
+      for (std::size_t group = 0; group < state_.size(); ++group) state_[group].value = garbage_[group];
       try {
         status_ = recover();
       } catch (const CheckFailure& failure) {
@@ -136,12 +145,15 @@ class RestoreCheck::Rank {
   CheckpointContext context_;
   std::unique_ptr<Protocol> protocol_;
   StateView state_;
+  std::vector<Value> garbage_;  // by group: what a restore that leaves something out leaves there
   Status status_;
   std::optional<CheckpointId> found_;
 };
 
 RestoreCheck::RestoreCheck(const CheckSubject& subject, const OverlayOptions& options, crash::Recorder* recorder)
-    : subject_(subject), recorder_(recorder), overlay_(options), machine_(fibers_), memo_(direct_, memo_table_) {}
+    : subject_(subject), recorder_(recorder), overlay_(options), machine_(fibers_), memo_(direct_, memo_table_) {
+  if (subject.unread != nullptr && !subject.unread->empty()) guard_.emplace(*subject.unread);
+}
 
 RestoreCheck::~RestoreCheck() { machine_.kill_all(); }
 
@@ -161,7 +173,8 @@ void RestoreCheck::start() {
 }
 
 const CheckAnswer& RestoreCheck::check(DiskContent& content) {
-  overlay_.look_at(content);
+  if (guard_) guard_->stand_before(content);
+  overlay_.look_at(guard_ ? *guard_ : content);
   if (!running_) start();
   done_ = 0;
   for (const std::unique_ptr<Rank>& rank : ranks_) rank->begin();
@@ -170,6 +183,8 @@ const CheckAnswer& RestoreCheck::check(DiskContent& content) {
     running_ = false;
     throw CheckFailure(std::exchange(own_failure_, {}));
   }
+  FD_CHECK(!guard_ || guard_->trespass().empty(),
+           "{} was read, which the recovery before did not read: it could hold something else", guard_->trespass());
   ++checks_;
   answer_.restored = answer_.fresh = answer_.golden = false;
   answer_.found.reset();

@@ -1,9 +1,11 @@
 // RestoreCheck: what a new attempt makes of one content of the disk. All ranks claim the attempt, find and restore,
 // with the code of the engine (or of a mutant), and what they restored is compared with the golden of that step. One
-// rank is one fiber that lives on from content to content, so that a check costs neither a start nor a rendezvous.
+// rank is one fiber that lives on from content to content, so that a check costs neither a start nor a rendezvous. Each
+// check begins with a new protocol object on every rank and with garbage in all that restore must set.
 //
 // The floor is not given to find: it only makes errors out of answers that the oracle rejects anyway.
-// Threads: one object, one thread. Errors: in the answer. A check that ended in trouble starts all ranks anew.
+// Threads: one object, one thread. Errors: in the answer; that something of `unread` was read fails a check of ours. A
+// check that ended in trouble starts all ranks anew.
 // A failed check of the harness or the faults that a rank runs into is thrown by check(): it is no answer.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include "engine/sim/memo.h"
 #include "faults/persistence/recorder.h"
 #include "harness/explore/overlay.h"
+#include "harness/explore/unread.h"
 #include "harness/golden/golden.h"
 #include "harness/world/world.h"
 
@@ -32,6 +35,8 @@ struct CheckSubject {
   const Golden& golden;
   ProtocolFactory protocol;
   int attempt = 2;  // the one that recovers; none before it has a higher number
+  // What nobody may read of the contents to check. None: all may be read.
+  const Unread* unread = nullptr;
 };
 
 struct CheckAnswer {
@@ -66,6 +71,7 @@ class RestoreCheck {
 
   CheckSubject subject_;
   crash::Recorder* recorder_;
+  std::optional<UnreadGuard> guard_;
   Overlay overlay_;
   sim::FiberPool fibers_;
   sim::Machine machine_;

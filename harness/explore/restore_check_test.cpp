@@ -131,5 +131,60 @@ TEST(RestoreCheck, ARestoreThatForgetsSomethingDiffersFromTheGolden) {
   EXPECT_THAT(answer.trouble, HasSubstr("optimizer.step of step 4 unlike the golden"));
 }
 
+// A restore that leaves one group of rank 1 as it was given, from the second time on.
+struct Forgetful {
+  StateView* state = nullptr;  // of rank 1, known from the first time on
+  Value given;
+};
+class ForgetfulProtocol final : public Protocol {
+ public:
+  explicit ForgetfulProtocol(Forgetful& memory) : memory_(memory) {}
+
+ private:
+  Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const override {
+    if (ctx.parts.position.rank == 1 && memory_.state != nullptr) memory_.given = memory_.state->front().value;
+    return Protocol::allow_start(ctx, survey, result);
+  }
+  Status restored(const CheckpointContext& ctx, const FindResult& found, StateView& state) override {
+    if (ctx.parts.position.rank == 1) {
+      if (memory_.state != nullptr) state.front().value = memory_.given;
+      memory_.state = &state;
+    }
+    return Protocol::restored(ctx, found, state);
+  }
+  Forgetful& memory_;
+};
+
+TEST(RestoreCheck, WhatARestoreLeavesOutIsNotThereFromTheCheckBefore) {
+  const auto subject = subject_of("one_publish");
+  FixedContent content = disk_after(*subject);
+  Forgetful memory;
+  CheckSubject forgetful = subject->to_check(2);
+  forgetful.protocol = [&memory] { return std::make_unique<ForgetfulProtocol>(memory); };
+  RestoreCheck check(forgetful);
+  EXPECT_TRUE(check.check(content).golden);
+  for (int i = 0; i < 2; ++i) {
+    const CheckAnswer& answer = check.check(content);
+    EXPECT_TRUE(answer.restored);
+    EXPECT_FALSE(answer.golden);
+    EXPECT_THAT(answer.trouble, HasSubstr("unlike the golden"));
+  }
+}
+
+TEST(RestoreCheck, EveryCheckOfEveryRankHasAProtocolOfItsOwn) {
+  const auto subject = subject_of("one_publish");
+  FixedContent content = disk_after(*subject);
+  int made = 0;
+  CheckSubject counting = subject->to_check(2);
+  counting.protocol = [&made] {
+    ++made;
+    return std::make_unique<Protocol>();
+  };
+  RestoreCheck check(counting);
+  check.check(content);
+  check.check(content);
+  EXPECT_EQ(made, 8);
+}
+
 }  // namespace
 }  // namespace firedrill

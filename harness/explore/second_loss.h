@@ -1,6 +1,7 @@
 // Second loss: the power fails, a new attempt recovers, and the power fails again. For each content that the first loss
-// may leave (one for each leaf of the lazy engine: what a leaf leaves open nobody reads) the recovery is recorded, and
-// becomes a trace of its own whose base is that content.
+// may leave (one for each leaf of the lazy engine) the recovery is recorded, and becomes a trace of its own whose base
+// is that content. What the leaf leaves open has some legal value in that base, and is noted in the case as unread: a
+// second recovery that reads it would see one of several possibilities only, and fails the check.
 #pragma once
 
 #include <optional>

@@ -32,7 +32,7 @@ inline CrashSpec spec_of(const std::string& scenario) {
 inline std::vector<CrashCase> recorded(const ExploreSubject& subject, const CrashSpec& spec) {
   auto cases = cases_of(subject, spec, {}, {});
   FD_CHECK(static_cast<bool>(cases), "{}", describe(cases.error()));
-  return *std::move(cases);
+  return std::move(cases->cases);
 }
 
 // Of the one trace that a scenario without kills has.
