@@ -32,7 +32,7 @@ class Listing {
     for (const CheckpointId& id : ids("validated", true)) at(id).validated = true;
     for (const CheckpointId& id : ids("rejected", true)) at(id).rejected = true;
     for (const CheckpointId& id : ids("tombstones", true)) at(id).tombstone = true;
-    for (const CheckpointId& id : ids("shards", false)) at(id);
+    for (const CheckpointId& id : ids("shards", false)) at(id).has_shards = true;
     read_attempts();
     std::sort(report_.checkpoints.begin(), report_.checkpoints.end(),
               [](const AuditedCheckpoint& a, const AuditedCheckpoint& b) { return a.id < b.id; });
@@ -111,6 +111,16 @@ class Listing {
   std::vector<Accepted> accepted_;
 };
 
+void note_unreadable(const Error& error, AuditReport& report) {
+  report.record_damaged = true;
+  const bool mixed = error.code == Code::mismatch;
+  report.unknown_because = mixed ? "there are records of both kinds" : "the catalog cannot be read";
+  report.problems.push_back(mixed ? error.message : "the catalog cannot be read: " + error.message);
+  if (error.code == Code::corrupted) {
+    report.problems.back() += "; if it cannot be brought back, rebuild it: firedrill audit DIR --rebuild-catalog";
+  }
+}
+
 }  // namespace
 
 std::vector<NamedDigest> CheckpointContents::named_digests() const {
@@ -142,7 +152,7 @@ bool AuditReport::lost(const AuditedCheckpoint& checkpoint) const {
 bool AuditReport::damaged() const {
   return record_damaged ||
          std::any_of(checkpoints.begin(), checkpoints.end(), [this](const AuditedCheckpoint& checkpoint) {
-           return (checkpoint.stands() && !checkpoint.intact()) || lost(checkpoint);
+           return (checkpoint.stands() && !checkpoint.intact()) || checkpoint.lost_by_catalog || lost(checkpoint);
          });
 }
 
@@ -188,19 +198,33 @@ AuditReport Auditor::audit(FileSystem& files) {
   AuditReport report;
   auto records = Records::of(files, catalogs_);
   if (!records) {
-    report.problems.push_back("the catalog cannot be read: " + records.error().message);
-    report.record_damaged = true;
+    note_unreadable(records.error(), report);
     records = Records::none(files);
   }
   Listing(files, *records, report).read();
   for (AuditedCheckpoint& checkpoint : report.checkpoints) {
-    checkpoint.contents =
-        checkpoint.committed
-            ? decode(files, checkpoint.id,
-                     records->text("manifests/" + to_string(checkpoint.id), auditing::manifest_size_max))
-            : auditing::no_contents("it has no manifest");
+    if (checkpoint.committed) {
+      checkpoint.contents = decode(files, checkpoint.id,
+                                   records->text("manifests/" + to_string(checkpoint.id), auditing::manifest_size_max));
+    } else if (!report.unknown_because.empty()) {
+      checkpoint.contents = auditing::no_contents("unknown: " + report.unknown_because);
+    } else if (checkpoint.retired()) {
+      checkpoint.contents = std::make_shared<const CheckpointContents>();
+    } else if (records->has_catalog() && is_lost(files, checkpoint)) {
+      checkpoint.lost_by_catalog = true;
+      checkpoint.contents =
+          auditing::no_contents("the catalog has lost it: rebuild with firedrill audit DIR --rebuild-catalog");
+    } else {
+      checkpoint.contents = auditing::no_contents("it has no manifest");
+    }
   }
   return report;
+}
+
+bool Auditor::is_lost(FileSystem& files, const AuditedCheckpoint& checkpoint) {
+  if (!checkpoint.has_shards || checkpoint.validated || checkpoint.rejected || checkpoint.tombstone) return false;
+  return files.stat(fmt::format("shards/{}/validated", to_string(checkpoint.id))) &&
+         decode_copy(files, checkpoint.id)->intact;
 }
 
 std::shared_ptr<const CheckpointContents> Auditor::decode_copy(FileSystem& files, const CheckpointId& id) {

@@ -85,9 +85,16 @@ struct AuditedCheckpoint {
   bool validated = false;
   bool rejected = false;
   bool tombstone = false;
-  std::shared_ptr<const CheckpointContents> contents;  // never null; empty and with a problem if not committed
+  bool has_shards = false;  // its shard directory is there
+  // Copies of manifest and mark lie beside whole shards, and the catalog knows nothing of it: neither a commit nor a
+  // rejection nor a tombstone. A tombstone outlives the shards, so retirement never leaves that behind.
+  bool lost_by_catalog = false;
+  std::shared_ptr<const CheckpointContents>
+      contents;  // never null; empty if not committed, and with a problem unless retired
 
   bool intact() const { return committed && contents->intact; }
+  // It was deleted as it should be, and nothing but the tombstone is left.
+  bool retired() const { return tombstone && !committed && !has_shards; }
   // Neither given up nor being deleted: it must be whole.
   bool stands() const { return committed && visible && !rejected && !tombstone; }
 };
@@ -98,6 +105,8 @@ struct AuditReport {
   std::vector<std::string> problems;  // of the root: directories that cannot be listed, names that do not belong
 
   bool record_damaged = false;  // a directory, or a record of what an attempt accepted, cannot be read
+  // Why nothing is known of any checkpoint but that its shards are there; empty: the records could be read.
+  std::string unknown_because;
 
   const AuditedCheckpoint* find(const CheckpointId& id) const;
   // The newest that stands, whole or not; nullptr: none.
@@ -119,6 +128,7 @@ class Auditor {
  private:
   std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id,
                                                    const Result<Value>& manifest_text);
+  bool is_lost(FileSystem& files, const AuditedCheckpoint& checkpoint);
 
   // By the digest of the manifest's text, and by the digests of all bytes. Both are looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const auditing::Manifest>> manifests_;

@@ -23,7 +23,10 @@ std::map<std::int64_t, const AuditedCheckpoint*> by_step(const AuditReport& repo
   return found;
 }
 
-std::string standing(const AuditedCheckpoint& checkpoint) {
+std::string standing(const AuditedCheckpoint& checkpoint, const std::string& unknown_because) {
+  if (!unknown_because.empty()) return "unknown: " + unknown_because;
+  if (checkpoint.retired()) return "retired";
+  if (checkpoint.lost_by_catalog) return "LOST";
   std::string words = !checkpoint.committed ? "not committed" : checkpoint.intact() ? "intact" : "DAMAGED";
   if (checkpoint.validated) words += ", validated";
   if (checkpoint.committed && !checkpoint.visible) words += ", not visible";
@@ -88,14 +91,14 @@ std::string in_words(const AuditReport& report, bool tensors) {
   std::string text;
   for (const AuditedCheckpoint& checkpoint : report.checkpoints) {
     const CheckpointContents& contents = *checkpoint.contents;
-    text += fmt::format("{}  {}", to_string(checkpoint.id), standing(checkpoint));
+    text += fmt::format("{}  {}", to_string(checkpoint.id), standing(checkpoint, report.unknown_because));
     if (checkpoint.committed && contents.shards > 0) {
       text += fmt::format("  {} tensors in {} shards of {} ranks, {} bytes, {}, run {}, job {}",
                           contents.tensors.size(), contents.shards, contents.world, contents.bytes, contents.layout,
                           contents.provenance.run, contents.provenance.job.hex().substr(0, 8));
     }
     text += '\n';
-    if (checkpoint.committed) {
+    if (checkpoint.committed || checkpoint.lost_by_catalog) {
       for (const std::string& problem : contents.problems) text += fmt::format("    {}\n", problem);
     }
     if (!tensors || !checkpoint.intact()) continue;

@@ -119,6 +119,93 @@ TEST_F(CatalogRoot, ADamagedOneIsRebuiltFromTheCopiesAloneAndKept) {
   EXPECT_FALSE(rebuild_catalog(*files_)) << "it can be read now";
 }
 
+// A write-ahead log that is cut where a record ends reads as a younger catalog.
+TEST_F(CatalogRoot, ALogCutToNothingIsDamageThatCanBeRebuilt) {
+  const auto names = files_->list("catalog");
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".log")) continue;
+    ASSERT_TRUE(files_->remove("catalog/" + name));
+    write_file(*files_, "catalog/" + name, "");
+  }
+  const AuditReport cut = audit_directory(*files_);
+  EXPECT_TRUE(cut.damaged());
+  ASSERT_EQ(cut.checkpoints.size(), 1U);
+  EXPECT_TRUE(cut.checkpoints[0].lost_by_catalog);
+  EXPECT_THAT(in_words(cut), HasSubstr("rebuild with firedrill audit DIR --rebuild-catalog"));
+  const auto rebuilt = rebuild_catalog(*files_);
+  ASSERT_TRUE(rebuilt) << describe(rebuilt.error());
+  EXPECT_THAT(rebuilt->taken, ElementsAre(frozen_id));
+  EXPECT_EQ(rebuilt->why, "it has lost 2-1-1");
+  const AuditReport after = audit_directory(*files_);
+  EXPECT_FALSE(after.damaged()) << in_words(after);
+}
+
+TEST_F(CatalogRoot, WhatTheCatalogRejectsOrDeletesIsNotLost) {
+  for (const std::string mark : {"rejected", "tombstones"}) {
+    {
+      auto store = RecordStore::open(*files_, "catalog");
+      ASSERT_TRUE(store && (*store)
+                               ->write({{.name = "manifests/2-1-1", .value = {}},
+                                        {.name = "validated/2-1-1", .value = {}},
+                                        {.name = mark + "/2-1-1", .value = Value::copy_of("1")}})
+                               .ok());
+    }
+    EXPECT_FALSE(audit_directory(*files_).damaged()) << mark;
+    auto store = RecordStore::open(*files_, "catalog");
+    ASSERT_TRUE(store && (*store)->write({{.name = mark + "/2-1-1", .value = {}}}).ok());
+    EXPECT_TRUE(audit_directory(*files_).damaged()) << mark;
+  }
+}
+
+TEST_F(CatalogRoot, WhatMayHaveBeenValidatedIsNotLeftOutInSilence) {
+  damage_catalog();
+  ASSERT_TRUE(files_->make_directory("shards/4-1-1"));
+  const std::string garbage = "garbage";
+  write_file(*files_, "shards/4-1-1/manifest", garbage);
+  write_file(*files_, "shards/4-1-1/validated", "");
+  ASSERT_TRUE(files_->make_directory("shards/6-1-1"));
+  write_file(*files_, "shards/6-1-1/validated", "");
+  const auto rebuilt = rebuild_catalog(*files_);
+  ASSERT_TRUE(rebuilt) << describe(rebuilt.error());
+  EXPECT_FALSE(rebuilt->complete());
+  EXPECT_THAT(rebuilt->taken, ElementsAre(frozen_id));
+  EXPECT_THAT(in_words(*rebuilt), HasSubstr("LOST      4-1-1: its manifest"));
+  EXPECT_THAT(in_words(*rebuilt), HasSubstr("LOST      6-1-1: its copy of the manifest is missing"));
+}
+
+TEST_F(CatalogRoot, ARootOfBothKindsIsDamage) {
+  ASSERT_TRUE(files_->make_directory("manifests"));
+  EXPECT_FALSE(audit_directory(*files_).damaged()) << "an empty directory holds no record";
+  write_file(*files_, "manifests/2-1-1", "text");
+  const AuditReport report = audit_directory(*files_);
+  EXPECT_TRUE(report.damaged());
+  EXPECT_THAT(report.problems, ElementsAre(testing::AllOf(HasSubstr("manifests/"), HasSubstr("catalog/"))));
+  const auto rebuilt = rebuild_catalog(*files_);
+  ASSERT_FALSE(rebuilt);
+  EXPECT_EQ(rebuilt.error().code, Code::mismatch);
+}
+
+TEST_F(CatalogRoot, OfAnUnreadableCatalogNobodySaysThatNothingWasCommitted) {
+  damage_catalog();
+  const AuditReport report = audit_directory(*files_);
+  EXPECT_THAT(in_words(report), HasSubstr("2-1-1  unknown: the catalog cannot be read\n"));
+  EXPECT_THAT(report.problems, ElementsAre(HasSubstr("firedrill audit DIR --rebuild-catalog")));
+}
+
+TEST_F(CatalogRoot, OfARetiredCheckpointOnlyTheTombstoneIsLeftAndThatIsNoProblem) {
+  {
+    auto store = RecordStore::open(*files_, "catalog");
+    ASSERT_TRUE(store && (*store)->write({{.name = "tombstones/1-1-1", .value = Value::copy_of("1")}}).ok());
+  }
+  const AuditReport report = audit_directory(*files_);
+  ASSERT_EQ(report.checkpoints.size(), 2U);
+  EXPECT_TRUE(report.checkpoints[0].retired());
+  EXPECT_THAT(report.checkpoints[0].contents->problems, ElementsAre());
+  EXPECT_THAT(in_words(report), HasSubstr("1-1-1  retired\n"));
+  ASSERT_TRUE(files_->make_directory("shards/1-1-1"));
+  EXPECT_THAT(in_words(audit_directory(*files_)), HasSubstr("1-1-1  not committed, being deleted\n"));
+}
+
 TEST_F(CatalogRoot, ALostOneIsRebuilt) {
   ASSERT_TRUE(files_->rename("catalog", "elsewhere"));
   const auto rebuilt = rebuild_catalog(*files_);

@@ -20,10 +20,22 @@ Result<Value> nothing_yet(FileSystem& files) {
   return Error{.code = Code::corrupted, .message = "there are shards, and the catalog's CURRENT is missing"};
 }
 
+Status check_one_kind(FileSystem& files) {
+  const auto manifests = files.list("manifests");
+  if (!manifests || manifests->empty()) return {};
+  return Error{.code = Code::mismatch,
+               .message = fmt::format("there are {} files in manifests/, and a {}/ as well: which of them holds the "
+                                      "records cannot be told",
+                                      manifests->size(), catalog_directory),
+               .hint = "a root has one of the two: move the other one away"};
+}
+
 }  // namespace
 
 Result<Records> Records::of(FileSystem& files, DecodedCatalogs& decoded) {
-  if (!is_directory(files, catalog_directory)) {
+  if (is_directory(files, catalog_directory)) {
+    FD_TRY_VOID(check_one_kind(files));
+  } else {
     // A root of files, unless it has shards and neither kind of record.
     if (is_directory(files, "manifests") || !is_directory(files, "shards")) return Records(files, std::nullopt);
   }

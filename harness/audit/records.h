@@ -23,7 +23,8 @@ using DecodedCatalogs = std::unordered_map<Digest, Value>;
 
 class Records {
  public:
-  // Errors: of a catalog that cannot be read; not_found does not come.
+  // Errors: of a catalog that cannot be read; mismatch (files in manifests/ as well as a catalog). not_found does not
+  // come.
   static Result<Records> of(FileSystem& files, DecodedCatalogs& decoded);
   // A catalog that cannot be read: no name is in it.
   static Records none(FileSystem& files) { return Records(files, RecordView(Value::pack({Value::copy_of("")}))); }

@@ -1,6 +1,7 @@
 // firedrill audit DIR [--against DIR]: verifies and lists checkpoints with the second decoder, and compares them tensor
 // by tensor with those of another directory. Exit 2 on damage or on any difference. It reads only, but with
-// --rebuild-catalog, which first makes a lost RocksDB catalog anew.
+// --rebuild-catalog, which first makes a lost RocksDB catalog anew; exit 2 also if a checkpoint had to be left out that
+// may have been validated. Exit 4 if the storage fails.
 #include "harness/audit/audit.h"
 
 #include <fmt/format.h>
@@ -30,14 +31,32 @@ fs::path root_of(const std::string& given) {
   return fs::is_directory(disk) ? disk : fs::path(given);
 }
 
-Result<AuditReport> audit_of(const std::string& given) {
-  FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(root_of(given)));
-  AuditReport report = audit_directory(*files);
-  if (report.checkpoints.empty() && report.attempts.empty()) {
+Result<std::unique_ptr<DirectoryFileSystem>> open(const std::string& given) {
+  const fs::path root = root_of(given);
+  std::error_code failed;
+  if (fs::is_symlink(root / "catalog", failed)) {
     return Error{.code = Code::invalid_input,
-                 .message = fmt::format("{} holds no checkpoint and no attempt", given),
-                 .hint = "give the root of the checkpoints, in which `shards` lies beside `manifests` or `catalog`"};
+                 .message = fmt::format("{} is a symbolic link, which is not followed", (root / "catalog").string()),
+                 .hint = "put the directory itself in its place"};
   }
+  return DirectoryFileSystem::open_root(root);
+}
+
+Error nothing_in(const std::string& given) {
+  Error error{.code = Code::invalid_input, .message = fmt::format("{} holds no checkpoint and no attempt", given)};
+  std::error_code failed;
+  if (fs::exists(fs::path(given) / "plan.json", failed) && !fs::exists(fs::path(given) / "disk", failed)) {
+    error.hint = "it was kept by a run in the sim world, whose disk is not kept: run with --world process to keep it";
+  } else {
+    error.hint = "give the root of the checkpoints, in which `shards` lies beside `manifests` or `catalog`";
+  }
+  return error;
+}
+
+Result<AuditReport> audit_of(const std::string& given) {
+  FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, open(given));
+  AuditReport report = audit_directory(*files);
+  if (report.checkpoints.empty() && report.attempts.empty() && !report.damaged()) return nothing_in(given);
   return report;
 }
 
@@ -58,7 +77,9 @@ Json json_of(const AuditReport& audit) {
                     {"validated", checkpoint.validated},
                     {"rejected", checkpoint.rejected},
                     {"tombstone", checkpoint.tombstone},
-                    {"intact", checkpoint.intact()},
+                    {"retired", checkpoint.retired()},
+                    {"lost", checkpoint.lost_by_catalog},
+                    {"intact", checkpoint.retired() ? Json() : Json(checkpoint.intact())},
                     {"run", checkpoint.contents->provenance.run},
                     {"layout", checkpoint.contents->layout},
                     {"bytes", checkpoint.contents->bytes},
@@ -88,15 +109,21 @@ Json json_of(const DirectoryComparison& comparison) {
 }
 
 Result<RebuiltCatalog> rebuild_in(const std::string& given) {
-  FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(root_of(given)));
-  return rebuild_catalog(*files);
+  FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, open(given));
+  Result<RebuiltCatalog> rebuilt = rebuild_catalog(*files);
+  if (rebuilt) return rebuilt;
+  Error error = std::move(rebuilt).error();
+  error.message = fmt::format("{}: {}", root_of(given).string(), error.message);
+  return error;
 }
 
 Json json_of(const RebuiltCatalog& rebuilt) {
   Json taken = Json::array();
   for (const CheckpointId& id : rebuilt.taken) taken.push_back(to_string(id));
   Json left_out = Json::array();
-  for (const auto& [id, why] : rebuilt.left_out) left_out.push_back({{"id", to_string(id)}, {"why", why}});
+  for (const auto& left : rebuilt.left_out) {
+    left_out.push_back({{"id", to_string(left.id)}, {"why", left.why}, {"lost", left.lost}});
+  }
   return {{"taken", std::move(taken)},
           {"left_out", std::move(left_out)},
           {"why", rebuilt.why},
@@ -108,34 +135,40 @@ void add_words(Report& report, std::string text) {
   report.lines.push_back(std::move(text));
 }
 
+// Bad input, or storage that fails.
+VerbResult stopped(VerbResult result, const Error& error) {
+  if (error.code == Code::invalid_input || error.code == Code::mismatch || error.code == Code::not_found) {
+    result.mistakes.push_back(describe(error));
+    return result;
+  }
+  result.report.lines.push_back(describe(error));
+  result.report.more["error"] = describe(error);
+  result.report.verdict = RunVerdict::unknown;
+  result.report.exit_code = exit_code_of(result.report.verdict);
+  return result;
+}
+
 VerbResult work(const AuditArguments& arguments) {
   VerbResult result;
   Report& report = result.report;
+  bool bad = false;
   if (arguments.rebuild) {
     const Result<RebuiltCatalog> rebuilt = rebuild_in(arguments.directory);
-    if (!rebuilt) {
-      result.mistakes.push_back(describe(rebuilt.error()));
-      return result;
-    }
+    if (!rebuilt) return stopped(std::move(result), rebuilt.error());
+    bad = !rebuilt->complete();
     add_words(report, in_words(*rebuilt));
     report.more["rebuilt"] = json_of(*rebuilt);
   }
   const Result<AuditReport> audit = audit_of(arguments.directory);
-  if (!audit) {
-    result.mistakes.push_back(describe(audit.error()));
-    return result;
-  }
-  bool bad = audit->damaged();
+  if (!audit) return stopped(std::move(result), audit.error());
+  bad = bad || audit->damaged();
   add_words(report, in_words(*audit, arguments.tensors));
   report.more["damaged"] = audit->damaged();
   report.more["problems"] = audit->problems;
   report.more["checkpoints"] = json_of(*audit);
   if (!arguments.against.empty()) {
     const Result<AuditReport> other = audit_of(arguments.against);
-    if (!other) {
-      result.mistakes.push_back(describe(other.error()));
-      return result;
-    }
+    if (!other) return stopped(std::move(result), other.error());
     const DirectoryComparison comparison = compare(*audit, *other);
     bad = bad || other->damaged() || !comparison.equal();
     if (other->damaged()) {

@@ -264,6 +264,53 @@ TEST_F(CommandLine, OutIsRefusedWhereNothingIsKept) {
   }
 }
 
+TEST_F(CommandLine, ALogOfTheCatalogThatWasCutIsDamageUntilTheCatalogIsRebuilt) {
+  const std::string out = (folder_ / "out").string();
+  const std::string file = scenario("none.yaml", "");
+  const std::string catalog = "job.checkpoint.catalog=rocksdb";
+  ASSERT_EQ(firedrill({"run", file, "--out", out, "--world", "process", "--set", catalog}).code, 0);
+  ASSERT_EQ(firedrill({"audit", out}).code, 0);
+  for (const auto& entry : fs::directory_iterator(fs::path(out) / "disk/catalog")) {
+    if (entry.path().extension() == ".log") fs::resize_file(entry.path(), 0);
+  }
+  const Answer cut = firedrill({"audit", out});
+  EXPECT_EQ(cut.code, 2) << cut.out;
+  EXPECT_THAT(cut.out, HasSubstr("the catalog has lost it"));
+  const Answer rebuilt = firedrill({"audit", out, "--rebuild-catalog"});
+  EXPECT_EQ(rebuilt.code, 0) << rebuilt.out << rebuilt.err;
+  EXPECT_EQ(firedrill({"audit", out}).code, 0);
+  EXPECT_THAT(firedrill({"audit", out, "--rebuild-catalog"}).err, HasSubstr(out + "/disk: the catalog that is there"));
+  // A catalog of which a checkpoint is lost for good: its copy of the manifest is garbage.
+  fs::remove_all(fs::path(out) / "disk/catalog");
+  std::ofstream(fs::path(out) / "disk/shards/4-1-1/manifest") << "garbage";
+  const Answer partly = firedrill({"audit", out, "--rebuild-catalog"});
+  EXPECT_EQ(partly.code, 2) << partly.out << partly.err;
+  EXPECT_THAT(partly.out, HasSubstr("LOST      4-1-1: its manifest"));
+}
+
+TEST_F(CommandLine, AnAuditSaysWhyARootCannotBeUsed) {
+  const std::string out = (folder_ / "out").string();
+  ASSERT_EQ(firedrill({"run", scenario("none.yaml", ""), "--out", out}).code, 0);
+  const Answer sim = firedrill({"audit", out});
+  EXPECT_EQ(sim.code, 1);
+  EXPECT_THAT(sim.err, AllOf(HasSubstr("sim world, whose disk is not kept"), HasSubstr("--world process")));
+  EXPECT_THAT(firedrill({"run", "--help"}).out, HasSubstr("of the process world"));
+  const fs::path root = folder_ / "root";
+  fs::create_directories(root);
+  const Answer empty = firedrill({"audit", root.string(), "--rebuild-catalog"});
+  EXPECT_THAT(empty.err, HasSubstr(root.string() + ": there is no checkpoint root here"));
+  fs::create_directories(root / "shards/2-1-1");
+  fs::create_directory_symlink(folder_, root / "catalog");
+  const Answer link = firedrill({"audit", root.string(), "--rebuild-catalog"});
+  EXPECT_EQ(link.code, 1);
+  EXPECT_THAT(link.err, HasSubstr("catalog is a symbolic link, which is not followed"));
+  fs::remove(root / "catalog");
+  std::ofstream(root / "catalog") << "no directory";
+  const Answer storage = firedrill({"audit", root.string(), "--rebuild-catalog"});
+  EXPECT_EQ(storage.code, 4) << storage.out << storage.err;
+  EXPECT_THAT(storage.out, HasSubstr("io_error"));
+}
+
 TEST_F(CommandLine, AMutantThatSurvivesSaysHowToHuntItAgain) {
   // The one plan of this seed does not show the mutant.
   const Answer answer = firedrill({"mutants", "optimizer_step_reset", "--scenario", scenario("base.yaml", ""),

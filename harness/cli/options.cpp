@@ -22,7 +22,8 @@ void add_common(CLI::App& app, CommonOptions& options) {
   app.add_option("--filter", options.filter, "Only what matches this glob (path or name)")->group("Common");
   app.add_option("--json", options.json, "Write the report as JSON; - is standard output")->group("Common");
   app.add_option("--junit", options.junit, "Write the report as JUnit XML")->group("Common");
-  app.add_option("--out", options.out, "Keep plan, history, report and checkpoints in this new directory")
+  app.add_option("--out", options.out,
+                 "Keep plan, history and report in this new directory, and of the process world the checkpoints")
       ->group("Common");
   app.add_flag("--quiet", options.quiet, "No progress, and a report only of what is not as expected")->group("Common");
 }
