@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -65,6 +66,22 @@ TEST(CrashcheckVerb, AScenarioThatExpectsAnythingButAPassIsRefused) {
     EXPECT_THAT(answer.err, HasSubstr("crashcheck")) << expect;
     EXPECT_THAT(answer.err, HasSubstr("expect")) << expect;
   }
+}
+
+TEST(CrashcheckVerb, AKeptTraceIsNamedInTheReproduceLineAndRefusedForAnotherRun) {
+  const std::string trace = testing::TempDir() + "crashcheck_verb.trace";
+  std::filesystem::remove(trace);
+  const Answer failed = crashcheck({"--trace", trace, "--profile", "posix", "--mutant", "protocol_unsynced_files"});
+  EXPECT_EQ(failed.code, 2) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("--trace " + trace + " --mutant protocol_unsynced_files"));
+  const Answer other = crashcheck({"--trace", trace, "--profile", "posix", "--engine", "lazy"});
+  EXPECT_EQ(other.code, 1) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("the trace is that of another run"));
+  std::filesystem::remove(trace);
+  const Answer kills = crashcheck({"--trace", trace, "--set", "crash.kill_everywhere=true"});
+  EXPECT_EQ(kills.code, 1);
+  EXPECT_THAT(kills.err, HasSubstr("crash.kill_everywhere"));
+  EXPECT_FALSE(std::filesystem::exists(trace));
 }
 
 }  // namespace
