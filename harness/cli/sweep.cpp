@@ -25,6 +25,7 @@ struct SweepArguments {
 };
 
 constexpr std::size_t failures_shown = 10;
+constexpr std::size_t missed_shown = 10;
 
 std::optional<FaultKind> kind_named(const std::string& name, std::vector<std::string>& mistakes) {
   std::vector<std::string> names;
@@ -44,6 +45,7 @@ struct Swept {
   std::map<SweepOutcome, std::int64_t> outcomes;
   std::vector<SweepFailure> failures;
   std::vector<std::string> errors;
+  std::vector<std::string> missed;  // operations that no group can hit
   bool complete = true;
   std::size_t groups = 0;
   double seconds = 0.0;
@@ -74,6 +76,12 @@ Swept sweep_all(const Plan& base, const SweepOptions& options, const PoolOptions
   const std::vector<FaultSpec> groups = sweep_groups(base, options, attempts);
   mistakes = mistakes_in_sweep(base, groups);
   if (!mistakes.empty()) return swept;
+  run_pool(1, {.jobs = 1, .session = pool.session}, [&](std::size_t, Session& session) {
+    Result<std::vector<std::string>> missed = operations_missed(session, base, options, groups);
+    if (!missed) swept.errors.push_back(describe(missed.error()));
+    swept.missed = std::move(missed).value_or({});
+  });
+  swept.complete = swept.missed.empty();
   std::vector<SweptGroup> results(groups.size());
   std::vector<std::string> errors(groups.size());
   {
@@ -113,6 +121,7 @@ void write_certificate(Report& report, const SweepArguments& arguments, const Sw
   }
   report.more["failed"] = swept.failures.size();
   report.more["complete"] = swept.complete;
+  report.more["missed"] = swept.missed;
   report.more["failures"] = nlohmann::ordered_json::array();
   if (!swept.failures.empty()) classes.push_back(fmt::format("FAILED {}", swept.failures.size()));
   report.lines.push_back(fmt::format("{} in {}: {} positions in {} places, {:.1f} s", arguments.fault,
@@ -130,6 +139,9 @@ void write_certificate(Report& report, const SweepArguments& arguments, const Sw
     if (report.more["failures"].size() > failures_shown) continue;
     report.lines.push_back(
         fmt::format("{}  {}: {} {}", to_string(failure.verdict), fault, failure.property, failure.evidence));
+  }
+  for (std::size_t i = 0; i < std::min(swept.missed.size(), missed_shown); ++i) {
+    report.lines.push_back("missed    " + swept.missed[i] + ", which the table of operations does not have");
   }
   for (const std::string& error : swept.errors) report.lines.push_back("error     " + error);
   if (!swept.failures.empty()) {

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <tuple>
 
 #include "faults/budget.h"
 #include "faults/operations.h"
+#include "faults/trigger.h"
 #include "harness/scenario/fields.h"
 
 namespace firedrill {
@@ -140,6 +143,39 @@ std::vector<std::string> mistakes_in_sweep(const Plan& base, const std::vector<F
     if (!mistakes.empty()) return mistakes;
   }
   return {};
+}
+
+// What the run does is told by faults that do nothing: each file operation of a rank fires the one that watches it.
+Result<std::vector<std::string>> operations_missed(Session& session, const Plan& base, const SweepOptions& options,
+                                                   const std::vector<FaultSpec>& groups) {
+  Plan plan = base;
+  for (int rank = 0; rank < base.layout.world_size(); ++rank) {
+    plan.faults.push_back({.kind = FaultKind::slow_disk,
+                           .at = {.attempt = {}, .rank = rank, .op = SeamOp::file},
+                           .times = 0,
+                           .may_not_fire = true});
+  }
+  FD_TRY_VOID(session.trial(plan));
+  using Spot = std::tuple<int, int, Phase>;     // attempt, rank, phase
+  std::set<std::pair<Spot, std::int64_t>> hit;  // with the step; -1: any
+  for (const FaultSpec& group : groups) {
+    hit.insert({{*group.at.attempt, group.at.rank, *group.at.phase}, group.at.step.value_or(-1)});
+  }
+  const History& history = session.history();
+  std::vector<std::string> missed;
+  for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
+    const Event& event = history[position];
+    if (event.a < std::ssize(base.faults) || event.b < 1 || event.b > file_op_count) continue;
+    const auto op = static_cast<FileOp>(event.b - 1);
+    const std::string_view path = history.text(event.detail);
+    if (!kind_fits(options.kind, {.op = SeamOp::file, .file_op = op, .path = path})) continue;
+    const Spot spot{event.attempt, event.rank, event.phase};
+    if (hit.contains({spot, event.step}) || hit.contains({spot, -1})) continue;
+    std::string words = fmt::format("rank {}, attempt {}, step {}, {}: {}", event.rank, event.attempt, event.step,
+                                    to_string(event.phase), to_string(op));
+    if (std::find(missed.begin(), missed.end(), words) == missed.end()) missed.push_back(std::move(words));
+  }
+  return missed;
 }
 
 Result<SweptGroup> sweep_group(Session& session, const Plan& base, const FaultSpec& group,

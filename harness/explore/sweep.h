@@ -3,8 +3,9 @@
 // A position is one file operation of one rank in one phase of one step of one attempt (and, where that matters, before
 // or after it), with each variant of the kind's options. Positions are not learned beforehand: within a group, which is
 // (variant, attempt, rank, phase, step), the n-th operation is hit for n = 1, 2, ... until nothing fires any more. All
-// that the run does before the fault fires is what it does without it, so this covers every position there is. Kinds
-// that can hit any call of any seam are taken at file operations only: the disk does not change between them.
+// that the run does before the fault fires is what it does without it, so this covers every position there is, if the
+// groups cover the run without the fault (operations_missed). Kinds that can hit any call of any seam are taken at file
+// operations only: the disk does not change between them.
 //
 // Threads: a group belongs to one thread and its Session; groups are independent. Sim world only.
 #pragma once
@@ -30,6 +31,13 @@ Plan sweep_base(Plan plan, FaultKind kind);
 
 // The groups, each as its fault with nth 1. `attempts`: of the run without the fault.
 std::vector<FaultSpec> sweep_groups(const Plan& base, const SweepOptions& options, int attempts);
+
+// The file operations that the run without the fault really makes, that the kind can be about, and that no group can
+// hit: each as "rank 0, attempt 1, step 2, retire: remove", each place once. Empty: the groups cover the run. They are
+// made from a table of what the engine does (faults/operations.h), and this holds the table against the engine.
+// Errors: what the session says.
+Result<std::vector<std::string>> operations_missed(Session& session, const Plan& base, const SweepOptions& options,
+                                                   const std::vector<FaultSpec>& groups);
 
 // Why no system can pass; empty: the sweep makes sense.
 std::vector<std::string> mistakes_in_sweep(const Plan& base, const std::vector<FaultSpec>& groups);

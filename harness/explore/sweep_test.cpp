@@ -113,6 +113,29 @@ TEST_F(Sweep, HasAPlaceForEachVariantAndNoneThatCannotBe) {
   EXPECT_EQ(places.size(), 3U * 2 * (4 * 2 + 2 + 1));
 }
 
+TEST_F(Sweep, NamesWhatTheRunDoesAndNoGroupCanHit) {
+  for (const FaultKind kind : {FaultKind::io_error, FaultKind::dropped_write, FaultKind::stale_listing}) {
+    const SweepOptions options{.kind = kind};
+    const Plan base = sweep_base(two_saves(), kind);
+    std::vector<FaultSpec> groups = sweep_groups(base, options, 2);
+    const auto missed = operations_missed(*session_, base, options, groups);
+    ASSERT_TRUE(missed);
+    EXPECT_THAT(*missed, IsEmpty());
+  }
+  // As if the table did not know that the coordinator retires, and had forgotten the first commit.
+  const SweepOptions options{.kind = FaultKind::io_error};
+  const Plan base = sweep_base(two_saves(), options.kind);
+  std::vector<FaultSpec> groups = sweep_groups(base, options, 2);
+  std::erase_if(groups, [](const FaultSpec& group) {
+    return group.at.phase == Phase::retire || (group.at.phase == Phase::commit && group.at.step == 2);
+  });
+  const auto missed = operations_missed(*session_, base, options, groups);
+  ASSERT_TRUE(missed);
+  EXPECT_THAT(*missed, testing::Contains("rank 0, attempt 1, step 2, commit: rename"));
+  EXPECT_THAT(*missed, testing::Contains(HasSubstr("retire: list")));
+  EXPECT_THAT(*missed, testing::Not(testing::Contains(HasSubstr("step 4, commit"))));
+}
+
 TEST_F(Sweep, RefusesWhatNoSystemSurvives) {
   Plan plan = two_saves();
   plan.faults.push_back({.kind = FaultKind::lose_unsynced_data, .at = {.rank = 1, .step = 2, .phase = Phase::save}});
