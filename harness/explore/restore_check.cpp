@@ -96,7 +96,9 @@ class RestoreCheck::Rank {
     if (!seams_.transport.connect(addresses, sim::never)) return;
     while (seams_.host.wait(begin_event, sim::never)) {
       found_.reset();
-      protocol_ = check_.subject_.protocol();
+      // A catalog in RocksDB stays open from the claim on, and this is another disk.
+      const bool keeps_open = check_.subject_.job.checkpoint.catalog == CatalogKind::rocksdb;
+      if (!protocol_ || keeps_open) protocol_ = check_.subject_.protocol();
       for (std::size_t group = 0; group < state_.size(); ++group) state_[group].value = garbage_[group];
       try {
         status_ = recover();

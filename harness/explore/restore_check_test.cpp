@@ -1,5 +1,6 @@
 #include "harness/explore/restore_check.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -171,19 +172,26 @@ TEST(RestoreCheck, WhatARestoreLeavesOutIsNotThereFromTheCheckBefore) {
   }
 }
 
-TEST(RestoreCheck, EveryCheckOfEveryRankHasAProtocolOfItsOwn) {
+TEST(RestoreCheck, ARankThatHasSeenOtherContentsAnswersLikeANewOne) {
   const auto subject = subject_of("one_publish");
-  FixedContent content = disk_after(*subject);
-  int made = 0;
-  CheckSubject counting = subject->to_check(2);
-  counting.protocol = [&made] {
-    ++made;
-    return std::make_unique<Protocol>();
+  std::vector<FixedContent> contents(1);
+  contents.push_back(disk_after(*subject));
+  contents.push_back(disk_after(*subject, "shards/4-1-1/extra-2", Value::copy_of("short")));
+  contents.push_back(disk_after(*subject, "validated/4-1-1"));
+  contents.push_back(disk_after(*subject, "manifests/4-1-1"));
+  const auto text_of = [](const CheckAnswer& answer) {
+    return fmt::format("{} {} {} {} {}", answer.restored, answer.fresh, answer.golden,
+                       answer.found ? to_string(*answer.found) : "nothing", answer.trouble);
   };
-  RestoreCheck check(counting);
-  check.check(content);
-  check.check(content);
-  EXPECT_EQ(made, 8);
+  RestoreCheck seasoned(subject->to_check(2));
+  for (FixedContent& before : contents) {
+    for (FixedContent& content : contents) {
+      seasoned.check(before);
+      const std::string answer = text_of(seasoned.check(content));
+      RestoreCheck fresh(subject->to_check(2));
+      EXPECT_EQ(answer, text_of(fresh.check(content)));
+    }
+  }
 }
 
 }  // namespace
