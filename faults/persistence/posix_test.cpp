@@ -242,5 +242,14 @@ TEST(Posix, ADeadNodesLostWriteReadsAsBefore) {
   EXPECT_THAT(views(trace.trace(), coarse, {death}), UnorderedElementsAre(file("a", "B4")));
 }
 
+TEST(Posix, AWriteThatIsRepeatedAfterItFailedLastsWithItsSizeOnceItIsSynced) {
+  TraceBuilder trace;
+  trace.base("a", Value::copy_of("")).rank(0);
+  trace.failing().write("a", 0, letters('A', 4));
+  trace.write("a", 0, letters('A', 4));
+  trace.sync("a");
+  EXPECT_THAT(views_at_end(trace.trace(), coarse), UnorderedElementsAre(file("a", "A4")));
+}
+
 }  // namespace
 }  // namespace firedrill::crash

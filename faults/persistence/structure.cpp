@@ -21,6 +21,10 @@ InodeId NameCell::seen() const {
   return std::find_if(versions.rbegin(), versions.rend(), [](const NameVersion& v) { return !v.lost_by; })->inode;
 }
 
+std::int64_t FileHistory::size_kept() const {
+  return std::find_if(sizes.rbegin(), sizes.rend(), [](const SizeVersion& v) { return !v.lost_by && !v.failed; })->size;
+}
+
 std::int64_t FileHistory::size_seen() const {
   return std::find_if(sizes.rbegin(), sizes.rend(), [](const SizeVersion& v) { return !v.lost_by; })->size;
 }
@@ -150,8 +154,9 @@ void Structure::apply_write(OperationId id) {
                   .bytes = operation.bytes.as_bytes(),
                   .failed = operation.error.has_value()};
   if (write.bytes.size() == 0) return;
-  if (write.end() > file.size_seen()) {
-    file.sizes.push_back({.operation = id, .size = write.end(), .failed = write.failed});
+  // What only a failed write reached is nobody's promise, so a later one that reaches it has a version of its own.
+  if (write.end() > (write.failed ? file.size_seen() : file.size_kept())) {
+    file.sizes.push_back({.operation = id, .size = std::max(write.end(), file.size_seen()), .failed = write.failed});
   }
   file.writes.push_back(static_cast<std::uint32_t>(writes.size()));
   writes.push_back(std::move(write));

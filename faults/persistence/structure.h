@@ -74,6 +74,7 @@ struct FileHistory {
   std::vector<Sync> syncs;
 
   std::int64_t size_seen() const;
+  std::int64_t size_kept() const;  // as seen if no failed write had left anything
 };
 
 struct DirectoryHistory {
