@@ -80,6 +80,22 @@ firedrill_crashcheck(storage/crash_in_recovery)
 firedrill_crashcheck(storage/crash_twice)
 firedrill_crashcheck(storage/sync_fails_once)
 
+# The weaker storage in which each node has a cache of its own.
+foreach(path storage/one_publish storage/crash_second_publish)
+  foreach(catalog files rocksdb)
+    if(NOT TARGET firedrill)
+      break()
+    endif()
+    set(test crashcheck.${path}.node_caches.${catalog})
+    add_test(NAME ${test} COMMAND firedrill crashcheck scenarios/${path}.yaml --profile posix --engine lazy
+                                  --set crash.node_caches=true --set job.checkpoint.catalog=${catalog}
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${test} PROPERTIES LABELS crashcheck TIMEOUT 600
+                         PASS_REGULAR_EXPRESSION "posix  complete.*each node has a cache of its own"
+                         FAIL_REGULAR_EXPRESSION "NOT COMPLETE;FAIL;error ")
+  endforeach()
+endforeach()
+
 # One storage fault at every position of a run with a resume, in both catalogs.
 foreach(kind io_error no_space lose_unsynced_data lose_unsynced_names torn_write dropped_write short_write
              misdirected_write bit_flip_on_write bit_flip_at_rest failed_sync lying_sync slow_disk stale_listing
