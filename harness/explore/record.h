@@ -27,6 +27,8 @@ std::vector<crash::OperationId> operations_before(const crash::Trace& trace, int
 crash::Trace settled(const crash::Trace& trace, const std::vector<crash::OperationId>& before);
 
 // One kill behind each operation of the disk that attempt `attempt` does from `step` on, in the recorded order.
+// It counts what is recorded. A fault counts failed operations and closes of files that were only read, too: in phases
+// that have such ones (find) a kill hits behind an earlier operation than the one it was made for.
 std::vector<FaultSpec> kills_behind_each(const crash::Trace& trace, int attempt, std::int64_t step);
 
 }  // namespace firedrill
