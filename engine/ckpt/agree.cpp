@@ -68,13 +68,10 @@ Result<Agreed> tell_all(const CheckpointContext& ctx, std::string_view purpose, 
 }
 
 int reader_of(const Job& job, int world, int owner) {
-  const int stride = world > job.cluster.ranks_per_node ? job.cluster.ranks_per_node : 1;
-  for (int distance = stride; distance < stride + world; ++distance) {
-    const int reader = (owner + distance) % world;
-    if (stride == 1 && job.cluster.ranks_per_node >= world) return reader;
-    if (node_of(job, reader) != node_of(job, owner)) return reader;
-  }
-  return owner;
+  if (world <= job.cluster.ranks_per_node) return (owner + 1) % world;
+  int reader = (owner + job.cluster.ranks_per_node) % world;
+  while (node_of(job, reader) == node_of(job, owner)) reader = (reader + 1) % world;
+  return reader;
 }
 
 }  // namespace firedrill

@@ -62,9 +62,9 @@ Status check_owner(const ManifestView& manifest, const ExpectedRun& expectation)
                  .hint = "the text has changed: bring the old one back, or begin in a new directory"};
   }
   if (manifest.text(head.run) != identity.run_id) {
+    const std::string_view run = manifest.text(head.run);
     return Error{.code = Code::mismatch,
-                 .message = fmt::format("checkpoint {} is of run {}, this is run {}", id, manifest.text(head.run),
-                                        identity.run_id),
+                 .message = fmt::format("checkpoint {} is of run {}, this is run {}", id, run, identity.run_id),
                  .hint = "give each run a directory of its own"};
   }
   return {};
