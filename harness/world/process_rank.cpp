@@ -157,8 +157,7 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   FD_TRY(const Sampler sampler, Sampler::make(job, split.training.count()));
   const Model model(job);
   const Layout& layout = plan_.layout_of(start_.attempt);
-  const RunIdentity identity =
-      make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
+  const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
   TaskParts main(seams, plan_, assignment_, start_, fired);
