@@ -279,7 +279,14 @@ Work add_crashcheck(CLI::App& app) {
   app.add_option("--trace", arguments->trace, "Explores the trace in this file; records it there if there is none");
   app.add_option("--time", arguments->seconds,
                  "Seconds for each profile, after which the rest is sampled (default: 600; with a mutant 60)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Validator(
+          [](const std::string& text) -> std::string {
+            double seconds = 0;
+            const bool number = CLI::detail::lexical_cast(text, seconds);
+            if (number && seconds >= 0.001 && seconds <= 1e6) return "";  // no NaN is
+            return fmt::format("{} is no time: give 0.001 to 1000000 seconds", text);
+          },
+          "SECONDS"));
   app.add_flag("--hash-again", arguments->hash_again, "Every byte that is read is hashed again, in each state");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }

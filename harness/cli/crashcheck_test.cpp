@@ -50,6 +50,14 @@ TEST(CrashcheckVerb, TheJsonOfAFailureSaysWhatFailedAndHowToSeeItAgain) {
   EXPECT_THAT(answer.err, HasSubstr(std::string(violation["reads"].at(0))));
 }
 
+TEST(CrashcheckVerb, ATimeThatIsNoneIsRefusedWithTheRange) {
+  for (const char* time : {"nan", "inf", "1e300", "0", "-1", "soon"}) {
+    const Answer answer = crashcheck({"--time", time});
+    EXPECT_EQ(answer.code, 1) << time;
+    EXPECT_THAT(answer.err, HasSubstr("0.001 to 1000000")) << time;
+  }
+}
+
 TEST(CrashcheckVerb, TheJsonOfAPassHasNoViolation) {
   const Answer answer = crashcheck({"--profile", "nfs", "--engine", "lazy"});
   ASSERT_EQ(answer.code, 0) << answer.err;
