@@ -13,14 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-CheckpointId id(std::int64_t step, std::int64_t attempt = 1) { return {.step = step, .attempt = attempt, .trial = 1}; }
-
-std::unique_ptr<TestDisk> two_checkpoints() {
-  TestDisk disk(CatalogKind::rocksdb);
-  expect_ok(TestAttempt(disk).train({2, 4}));
-  return disk.copy();
-}
-
 std::string newest_log(const TestDisk& disk) {
   std::string newest;
   for (const auto& [path, inode] : disk.now) {
@@ -46,7 +38,7 @@ TEST(Catalogs, ARootOfTheOtherKindIsRefusedByNamingBoth) {
 }
 
 TEST(RocksdbCatalog, ALostCurrentBesideShardsIsAnErrorNotAFreshStart) {
-  const auto disk = two_checkpoints();
+  const auto disk = two_checkpoints(CatalogKind::rocksdb);
   std::erase_if(disk->now, [](const auto& entry) { return entry.first.starts_with("catalog/"); });
   TestAttempt attempt(*disk, 2);
   const Error error = cause(attempt.train({}));
@@ -59,7 +51,7 @@ TEST(RocksdbCatalog, ALostCurrentBesideShardsIsAnErrorNotAFreshStart) {
 }
 
 TEST(RocksdbCatalog, ACatalogThatCannotBeReadRejectsNoCheckpoint) {
-  const auto disk = two_checkpoints();
+  const auto disk = two_checkpoints(CatalogKind::rocksdb);
   disk->at(newest_log(*disk))[100] ^= 1;
   TestAttempt attempt(*disk, 2);
   EXPECT_EQ(cause(attempt.train({})).code, Code::corrupted);
@@ -175,7 +167,7 @@ TEST(RocksdbCatalog, ADeathWhereverItComesLeavesNoValidatedCheckpointWithoutItsC
 }
 
 TEST(RocksdbCatalog, TheCopiesAreNeverReadByFind) {
-  const auto disk = two_checkpoints();
+  const auto disk = two_checkpoints(CatalogKind::rocksdb);
   disk->at("shards/4-1-1/manifest") = "damaged";
   disk->now.erase("shards/4-1-1/validated");
   disk->log.clear();
@@ -204,7 +196,8 @@ TEST(RocksdbCatalog, ACommitThatAnAttemptDidNotAcceptStaysInvisible) {
 }
 
 TEST(RocksdbCatalog, WhatWasFoundInACacheIsDurableBeforeTheAttemptGoesOn) {
-  const auto disk = two_checkpoints();  // nothing of it is durable: a copy has the visible tree only
+  const auto disk =
+      two_checkpoints(CatalogKind::rocksdb);  // nothing of it is durable: a copy has the visible tree only
   TestAttempt attempt(*disk, 2);
   std::unique_ptr<TestDisk> lost;
   disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
@@ -219,7 +212,7 @@ TEST(RocksdbCatalog, WhatWasFoundInACacheIsDurableBeforeTheAttemptGoesOn) {
 }
 
 TEST(RocksdbCatalog, AStaleListingHidesNothingThatIsKnownByNameAndNoOlderLogInSilence) {
-  const auto disk = two_checkpoints();
+  const auto disk = two_checkpoints(CatalogKind::rocksdb);
   const std::string log = newest_log(*disk);
   TestAttempt attempt(*disk, 2);
   EXPECT_EQ(discover_on(*disk, attempt).chosen, id(4));

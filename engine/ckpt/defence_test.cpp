@@ -21,11 +21,6 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
-template <class Type>
-Error refusal(const Result<Type>& result) {
-  return result ? Error{.message = "accepted"} : result.error();
-}
-
 Value bytes(std::string_view text) { return Value::copy_of(text); }
 
 TEST(WordOfARank, ThatIsNotWholeIsAnErrorWhichNamesTheRank) {

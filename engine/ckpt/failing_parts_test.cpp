@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-CheckpointId id(std::int64_t step) { return {.step = step, .attempt = 1, .trial = 1}; }
-
 struct Failures {
   std::string kernel;    // fails on `rank`
   std::string exchange;  // of this purpose, fails on all ranks behind the first `exchanges` of them

@@ -14,17 +14,6 @@ using testing::IsEmpty;
 class Find : public BothCatalogs {};
 INSTANTIATE_TEST_SUITE_P(Catalogs, Find, both_catalogs, catalog_name);
 
-CheckpointId id(std::int64_t step, std::int64_t attempt = 1, std::int64_t trial = 1) {
-  return {.step = step, .attempt = attempt, .trial = trial};
-}
-
-// A disk with validated checkpoints of steps 2 and 4, by attempt 1.
-std::unique_ptr<TestDisk> two_checkpoints(CatalogKind catalog = CatalogKind::files) {
-  TestDisk disk(catalog);
-  expect_ok(TestAttempt(disk).train({2, 4}));
-  return disk.copy();
-}
-
 std::optional<Error> unreadable(const DiskOperation& operation, const std::string& path) {
   if (operation.op == FileOp::read && operation.path == path) {
     return Error{.code = Code::io_error, .message = path, .injected = true};

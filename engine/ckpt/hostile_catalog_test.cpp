@@ -12,21 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-CheckpointId id(std::int64_t step, int attempt = 1) { return {.step = step, .attempt = attempt, .trial = 1}; }
-
-template <class Type>
-Error refusal(const Result<Type>& result) {
-  return result ? Error{.message = "accepted"} : result.error();
-}
-
-Error io_error() { return Error{.code = Code::io_error, .message = "injected", .injected = true}; }
-
-std::unique_ptr<TestDisk> two_checkpoints(CatalogKind catalog = CatalogKind::files) {
-  TestDisk disk(catalog);
-  expect_ok(TestAttempt(disk).train({2, 4}));
-  return disk.copy();
-}
-
 TEST(FilesCatalog, ASweepTakesTemporariesOfEarlierAttemptsAndLeavesWhatIsNobodys) {
   const auto disk = two_checkpoints();
   for (const char* name : {"2-1-1", "1.seen", "9-2-1", "2.seen", "notes", "x.seen"}) {
@@ -36,7 +21,7 @@ TEST(FilesCatalog, ASweepTakesTemporariesOfEarlierAttemptsAndLeavesWhatIsNobodys
   const auto catalog = make_files_catalog();
   const auto nothing = [](std::string_view, const CheckpointId&) { return false; };
   disk->hook = [](const DiskOperation& operation) -> std::optional<Error> {
-    if (operation.op == FileOp::remove) return io_error();
+    if (operation.op == FileOp::remove) return injected_io_error();
     return std::nullopt;
   };
   EXPECT_EQ(refusal(catalog->sweep(files, 2, nothing)).code, Code::io_error);
@@ -86,7 +71,7 @@ TEST(RocksdbCatalog, WritesACopyAnewThatWasLeftUnfinished) {
   disk->at(path) = "half";
   TestFiles files(*disk, 0);
   disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
-    if (operation.op == FileOp::remove && operation.path == path) return io_error();
+    if (operation.op == FileOp::remove && operation.path == path) return injected_io_error();
     return std::nullopt;
   };
   EXPECT_EQ(refusal(make_rocksdb_catalog()->mark_validated(files, id(4))).code, Code::io_error);

@@ -14,21 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 
-CheckpointId id(std::int64_t step, int attempt = 1) { return {.step = step, .attempt = attempt, .trial = 1}; }
-
-template <class Type>
-Error refusal(const Result<Type>& result) {
-  return result ? Error{.message = "accepted"} : result.error();
-}
-
-Error io_error() { return Error{.code = Code::io_error, .message = "injected", .injected = true}; }
-
-std::unique_ptr<TestDisk> two_checkpoints(CatalogKind catalog = CatalogKind::files) {
-  TestDisk disk(catalog);
-  expect_ok(TestAttempt(disk).train({2, 4}));
-  return disk.copy();
-}
-
 std::string with_seen_digest(const std::string& body) {
   return body + "digest " + digest_of(std::string_view(body)).hex() + "\n";
 }
@@ -59,7 +44,8 @@ TEST(SeenRecord, OfAnotherAttemptOrUnderAnotherNameIsToldApart) {
     EXPECT_TRUE(asked(name, "not asked for").ok()) << name;
   }
   Survey survey;
-  EXPECT_EQ(refusal(add_attempt(survey, "3.seen", []() -> Result<Value> { return io_error(); })).code, Code::io_error);
+  EXPECT_EQ(refusal(add_attempt(survey, "3.seen", []() -> Result<Value> { return injected_io_error(); })).code,
+            Code::io_error);
 }
 
 TEST(Listing, ThatIsCutIsRefusedAndTwoThatContradictEachOtherToo) {
@@ -221,7 +207,7 @@ TEST(Find, AShardThatReadsDifferentlyEachTimeRejectsNothing) {
     if (operation.rank != 1 || operation.path != path) return std::nullopt;
     if (operation.op == FileOp::drop_cache) dropped = true;
     if (operation.op != FileOp::read || std::exchange(dropped, false)) return std::nullopt;
-    return io_error();
+    return injected_io_error();
   };
   const Error error = cause(TestAttempt(*disk, 2).train({}));
   EXPECT_EQ(error.code, Code::unavailable);
@@ -286,7 +272,7 @@ TEST_P(HostileDisk, AFailedTryThatCannotBeRemovedIsSaidAndTheNextOneGoesOn) {
   disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
     const bool writes = operation.op == FileOp::write && operation.path == "shards/2-1-1/model-1";
     const bool removes = operation.op == FileOp::remove && operation.path.starts_with("shards/2-1-1/");
-    if (writes || removes) return io_error();
+    if (writes || removes) return injected_io_error();
     return std::nullopt;
   };
   TestAttempt attempt(disk);

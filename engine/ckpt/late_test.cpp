@@ -10,12 +10,6 @@ namespace {
 constexpr CheckpointId newest{.step = 4, .attempt = 1, .trial = 1};
 const std::string late_shard = "shards/4-1-1/extra-2";
 
-std::unique_ptr<TestDisk> two_checkpoints() {
-  TestDisk disk;
-  expect_ok(TestAttempt(disk).train({2, 4}));
-  return disk.copy();
-}
-
 // The shard is not there for these ranks until `until`.
 void hide(TestDisk& disk, const TestAttempt& attempt, const std::set<int>& ranks, Time until) {
   disk.hook = [&attempt, ranks, until](const DiskOperation& operation) -> std::optional<Error> {

@@ -11,8 +11,6 @@ using testing::ElementsAre;
 class Retention : public BothCatalogs {};
 INSTANTIATE_TEST_SUITE_P(Catalogs, Retention, both_catalogs, catalog_name);
 
-CheckpointId id(std::int64_t step, std::int64_t attempt = 1) { return {.step = step, .attempt = attempt, .trial = 1}; }
-
 int number_of(const TestDisk& disk, FileOp op, const std::string& path, int behind = 0) {
   for (const DiskOperation& operation : disk.log) {
     if (operation.number > behind && operation.op == op && operation.path == path) return operation.number;

@@ -241,6 +241,25 @@ inline void expect_ok(const std::vector<Status>& results) {
   for (const Status& result : results) EXPECT_TRUE(result.ok()) << (result.ok() ? "" : describe(result.error()));
 }
 
+inline CheckpointId id(std::int64_t step, std::int64_t attempt = 1, std::int64_t trial = 1) {
+  return {.step = step, .attempt = attempt, .trial = trial};
+}
+
+// A disk with validated checkpoints of steps 2 and 4, by attempt 1. Nothing of it is durable: a copy has the visible
+// tree only.
+inline std::unique_ptr<TestDisk> two_checkpoints(CatalogKind catalog = CatalogKind::files) {
+  TestDisk disk(catalog);
+  expect_ok(TestAttempt(disk).train({2, 4}));
+  return disk.copy();
+}
+
+template <class Type>
+Error refusal(const Result<Type>& result) {
+  return result ? Error{.message = "accepted"} : result.error();
+}
+
+inline Error injected_io_error() { return Error{.code = Code::io_error, .message = "injected", .injected = true}; }
+
 // The error of the first rank that failed by itself, not because another gave up.
 inline Error cause(const std::vector<Status>& results) {
   for (const Status& result : results) {

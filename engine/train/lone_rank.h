@@ -6,18 +6,11 @@
 #include <memory>
 
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/seam/silent_observer.h"
 #include "engine/sim/machine.h"
 #include "engine/train/trainer.h"
 
 namespace firedrill {
-
-class SilentObserver final : public Observer {
- public:
-  void event(const Event&) override {}
-  NameId intern(std::string_view) override { return 0; }
-  bool knows_state(const Digest&) override { return true; }
-  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
-};
 
 class LoneRank {
  public:

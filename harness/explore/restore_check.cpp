@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/seam/silent_observer.h"
 #include "engine/train/state.h"
 #include "faults/persistence/recording.h"
 
@@ -14,15 +15,6 @@ namespace firedrill {
 namespace {
 
 constexpr EventId begin_event = 1;
-
-// Nobody looks at what the ranks say: their results are asked for directly.
-class SilentObserver final : public Observer {
- public:
-  void event(const Event&) override {}
-  NameId intern(std::string_view) override { return 0; }
-  bool knows_state(const Digest&) override { return true; }
-  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
-};
 
 sim::CostTable free_of_charge() {
   sim::CostTable costs;

@@ -8,42 +8,29 @@
 #include "harness/run/hunt.h"
 #include "harness/run/random_kills.h"
 #include "harness/run/run.h"
+#include "harness/run/test_runs.h"
 
 namespace firedrill {
 namespace {
 
-Plan quickstart() {
-  Loaded<Scenario> loaded = load_scenario("scenarios/quickstart.yaml");
-  FD_CHECK(static_cast<bool>(loaded), "{}", loaded.mistakes.empty() ? "" : loaded.mistakes.front());
-  Plan plan = make_plan(*loaded);
+Plan async_quick_start() {
+  Plan plan = plan_of("scenarios/quickstart.yaml");
   plan.job.checkpoint.mode = PublishMode::async;
   return plan;
 }
 
-Plan quiet_nano() {
-  Plan plan = quickstart();
+Plan quiet_async_nano() {
+  Plan plan = async_quick_start();
   plan.faults.clear();
   return plan;
 }
 
 // Several steps pass while a save is written.
 Plan slow_nano() {
-  Plan plan = quiet_nano();
+  Plan plan = quiet_async_nano();
   plan.job.cluster.file_operation = std::chrono::milliseconds(2);
   plan.job.cluster.file_sync = std::chrono::milliseconds(4);
   return plan;
-}
-
-Trial must_run(Session& session, const Plan& plan, bool with_digest = false) {
-  Result<Trial> trial = session.trial(plan, with_digest);
-  FD_CHECK(static_cast<bool>(trial), "{}", describe(trial.error()));
-  return *trial;
-}
-
-std::string complaint(const Plan& plan, const Trial& trial) {
-  std::string faults;
-  for (const FaultSpec& fault : plan.faults) faults += describe(fault) + "; ";
-  return fmt::format("seed {}: {}: {} (faults: {})", plan.seed, trial.property, trial.evidence, faults);
 }
 
 // The fault at the nth place of a phase of the publish of step 4, for every n until it no longer fires.
@@ -72,7 +59,7 @@ const std::vector<Phase> publish_phases = {Phase::save, Phase::commit, Phase::va
 
 TEST(AsyncRun, TheQuickStartEndsEqualToTheGolden) {
   Session session({});
-  const Result<RunReport> report = session.run(quickstart());
+  const Result<RunReport> report = session.run(async_quick_start());
   ASSERT_TRUE(report) << describe(report.error());
   EXPECT_EQ(report->verdict, RunVerdict::pass) << report->reason;
   EXPECT_EQ(report->final_digest, report->golden_digest);
@@ -84,17 +71,18 @@ TEST(AsyncRun, AKillAtEverySeamCallOfOnePublishIsSurvived) {
   Session session({});
   int positions = 0;
   for (const When when : {When::before, When::after}) {
-    positions += everywhere(session, quiet_nano(), {.kind = FaultKind::kill, .at = {.when = when}}, publish_phases);
+    positions +=
+        everywhere(session, quiet_async_nano(), {.kind = FaultKind::kill, .at = {.when = when}}, publish_phases);
     FaultSpec node{.kind = FaultKind::kill_node, .at = {.when = when}};
     node.lose_unsynced_data = node.lose_unsynced_names = true;
-    positions += everywhere(session, quiet_nano(), node, publish_phases);
+    positions += everywhere(session, quiet_async_nano(), node, publish_phases);
   }
   EXPECT_GT(positions, 200);
 }
 
 TEST(AsyncRun, AnErrorOfTheDiskAtEveryCallOfOnePublishIsSurvived) {
   Session session({});
-  Plan plan = quiet_nano();
+  Plan plan = quiet_async_nano();
   plan.recovery.budget = 2;
   for (const FaultKind kind : {FaultKind::io_error, FaultKind::no_space}) {
     int positions = 0;
@@ -111,7 +99,7 @@ TEST(AsyncRun, AnErrorOfTheDiskAtEveryCallOfOnePublishIsSurvived) {
 
 TEST(AsyncRun, FailuresThatTheJobAllowsAreSurvivedWithoutARestart) {
   Session session({});
-  Plan plan = quiet_nano();
+  Plan plan = quiet_async_nano();
   plan.job.checkpoint.on_error = OnError::continue_training;
   plan.job.checkpoint.failures_max = 1;
   plan.recovery.budget = 0;
@@ -122,7 +110,7 @@ TEST(AsyncRun, FailuresThatTheJobAllowsAreSurvivedWithoutARestart) {
 TEST(AsyncRun, RandomKillsAreSurvivedOnFastAndSlowDisks) {
   Session session({});
   int fired = 0;
-  for (const Plan& base : {quiet_nano(), slow_nano()}) {
+  for (const Plan& base : {quiet_async_nano(), slow_nano()}) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
       const Plan plan = random_kills(base, seed);
       const Trial trial = must_run(session, plan);
@@ -136,7 +124,7 @@ TEST(AsyncRun, RandomKillsAreSurvivedOnFastAndSlowDisks) {
 TEST(AsyncRun, TheSameSeedGivesTheSameHistoryWithAndWithoutMemo) {
   Session with({});
   Session without({.memo = false});
-  Plan plan = quickstart();
+  Plan plan = async_quick_start();
   std::set<Digest> distinct;
   for (plan.seed = 1; plan.seed <= 100; ++plan.seed) {
     const Trial first = must_run(with, plan, true);
@@ -197,21 +185,7 @@ TEST(AsyncRun, AnErrorEndsEveryRankWithinTheStepAfterIt) {
 }
 
 TEST(AsyncRun, RealProcessesWithDrawnKillsEndEqualToTheGolden) {
-  Session session({});
-  Plan base = quiet_nano();
-  base.world = WorldKind::process;
-  std::size_t fired = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Plan plan = random_kills(base, seed);
-    for (FaultSpec& fault : plan.faults) fault.kind = FaultKind::kill;  // one machine has one node
-    for (FaultSpec& fault : plan.faults) fault.lose_unsynced_data = fault.lose_unsynced_names = false;
-    const Result<RunReport> report = session.run(plan);
-    ASSERT_TRUE(report) << describe(report.error());
-    EXPECT_EQ(report->verdict, RunVerdict::pass) << "seed " << seed << ": " << report->reason;
-    EXPECT_EQ(report->final_digest, report->golden_digest) << "seed " << seed;
-    fired += report->fired.size();
-  }
-  EXPECT_GE(fired, 7U) << "most drawn kills must be reached";
+  EXPECT_GE(survive_drawn_kills_of_processes(quiet_async_nano(), 10), 7U) << "most drawn kills must be reached";
 }
 
 }  // namespace

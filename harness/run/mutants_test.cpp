@@ -8,17 +8,10 @@
 #include "harness/mutants/mutants.h"
 #include "harness/run/hunt.h"
 #include "harness/run/random_faults.h"
+#include "harness/run/test_runs.h"
 
 namespace firedrill {
 namespace {
-
-Plan quiet_nano() {
-  Loaded<Scenario> loaded = load_scenario("scenarios/quickstart.yaml");
-  FD_CHECK(static_cast<bool>(loaded), "the quick start cannot be read");
-  Plan plan = make_plan(*loaded);
-  plan.faults.clear();
-  return plan;
-}
 
 std::vector<const Mutant*> wrong_protocols() {
   std::vector<const Mutant*> list;

@@ -9,34 +9,11 @@
 #include "engine/os/zygote.h"
 #include "harness/mutants/mutants.h"
 #include "harness/run/random_kills.h"
+#include "harness/run/test_runs.h"
 #include "harness/world/process_world.h"
 
 namespace firedrill {
 namespace {
-
-Plan plan_of(const std::string& scenario) {
-  Loaded<Scenario> loaded = load_scenario(scenario);
-  FD_CHECK(static_cast<bool>(loaded), "{}", loaded.mistakes.empty() ? scenario : loaded.mistakes.front());
-  return make_plan(*loaded);
-}
-
-Plan quiet_nano() {
-  Plan plan = plan_of("scenarios/quickstart.yaml");
-  plan.faults.clear();
-  return plan;
-}
-
-Trial must_run(Session& session, const Plan& plan, bool with_digest = false) {
-  Result<Trial> trial = session.trial(plan, with_digest);
-  FD_CHECK(static_cast<bool>(trial), "{}", describe(trial.error()));
-  return *trial;
-}
-
-std::string complaint(const Plan& plan, const Trial& trial) {
-  std::string faults;
-  for (const FaultSpec& fault : plan.faults) faults += describe(fault) + "; ";
-  return fmt::format("seed {}: {}: {} (faults: {})", plan.seed, trial.property, trial.evidence, faults);
-}
 
 TEST(Run, TheQuickStartEndsEqualToTheGolden) {
   Session session({});
@@ -127,21 +104,7 @@ TEST(Run, TwoHundredSeedsOfRandomKillsAreSurvived) {
 }
 
 TEST(Run, TwentyRunsOfRealProcessesWithDrawnKillsEndEqualToTheGolden) {
-  Session session({});
-  Plan base = quiet_nano();
-  base.world = WorldKind::process;
-  std::size_t fired = 0;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Plan plan = random_kills(base, seed);
-    for (FaultSpec& fault : plan.faults) fault.kind = FaultKind::kill;  // one machine has one node
-    for (FaultSpec& fault : plan.faults) fault.lose_unsynced_data = fault.lose_unsynced_names = false;
-    const Result<RunReport> report = session.run(plan);
-    ASSERT_TRUE(report) << describe(report.error());
-    EXPECT_EQ(report->verdict, RunVerdict::pass) << "seed " << seed << ": " << report->reason;
-    EXPECT_EQ(report->final_digest, report->golden_digest) << "seed " << seed;
-    fired += report->fired.size();
-  }
-  EXPECT_GE(fired, 15U) << "most drawn kills must be reached";
+  EXPECT_GE(survive_drawn_kills_of_processes(quiet_nano(), 20), 15U) << "most drawn kills must be reached";
 }
 
 TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {

@@ -9,18 +9,11 @@
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/os/tcp_transport.h"
 #include "engine/seam/contract/collectives_contract.h"
+#include "engine/seam/silent_observer.h"
 #include "faults/faulty_collectives.h"
 
 namespace firedrill {
 namespace {
-
-class QuietObserver final : public Observer {
- public:
-  void event(const Event&) override {}
-  NameId intern(std::string_view) override { return 0; }
-  bool knows_state(const Digest&) override { return true; }
-  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
-};
 
 class NoEffects final : public Effects {
  public:
@@ -55,7 +48,7 @@ void run_over_tcp(int ranks, bool faulty, const Body& body) {
     together.arrive_and_wait();  // nobody leaves while a peer is still connecting
     if (!connected) return;
     const Position position{.attempt = 1, .rank = rank, .step = 4, .phase = Phase::exchange};
-    QuietObserver observer;
+    SilentObserver observer;
     DirectCompute compute;
     TransportCollectives collectives(**transport, compute, position, observer, {.sharded_from = 600});
     const std::vector<FaultSpec> plan = {{.at = {.rank = rank, .nth = 1 << 30}}};
