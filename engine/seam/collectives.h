@@ -109,8 +109,8 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Shard `index` of `count` elements cut into `shards` runs of whole grains, as even as grains allow; the last ones may
-// be shorter or empty.
+// Shard `index` of `count` elements cut into `shards` runs of whole grains, as even as grains allow; some are a grain
+// shorter, or empty. The cuts nest: shard i of n is shards i * k to (i + 1) * k of n * k.
 Range shard_range(std::int64_t count, int shards, int index);
 
 }  // namespace firedrill

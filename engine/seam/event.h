@@ -25,7 +25,8 @@ enum class EventKind : std::uint8_t {
   run_ended,   // a=1 job finished, 0 gave up; b=attempts used; name=why
   floor_lowered,  // a=old floor, b=new floor; name=candidate that was damaged
   fault_planned,  // a=index in the plan; name=fault in words
-  fault_fired,    // a=index in the plan; name=fault in words; rank, step, phase: where. Journaled before the effect
+  fault_fired,    // a=index in the plan, b=operation; name=fault in words, detail=path; rank, step, phase: where.
+                  // Journaled before the effect
   probe,          // a=index of the probe result in the history, b=view (0 processes die, 1 power fails), c=attempt
   golden,         // step; digest=state digest of the golden after that step; name=golden's key
   golden_sample,  // step; a=epoch, b=sample, c=lane: what the job must consume in that step
