@@ -36,6 +36,11 @@ void check_model(const ModelSpec& model, Mistakes& mistakes) {
   mistakes.require(model.sequence >= 1 && model.sequence <= 1 << 20, "model.sequence is {}: give 1 to 1048576",
                    model.sequence);
   mistakes.require(model.vocabulary == 256, "model.vocabulary is {}: only bytes (256) is supported", model.vocabulary);
+  mistakes.require(model.kv_heads == 0 || model.kv_heads == model.heads,
+                   "model.kv_heads is {}: only as many as model.heads ({}) are supported yet", model.kv_heads,
+                   model.heads);
+  mistakes.require(!model.tied_embedding, "model.tied_embedding is true: only false is supported yet");
+  mistakes.require(model.experts == 0, "model.experts is {}: only 0 is supported yet", model.experts);
   mistakes.require(model.dropout >= 0.0 && model.dropout < 1.0, "model.dropout is {}: give a number in [0, 1)",
                    model.dropout);
 }
@@ -51,6 +56,8 @@ void check_training(const Job& job, Mistakes& mistakes) {
   mistakes.require(o.epsilon > 0.0, "optimizer.epsilon is {}: give a positive number", o.epsilon);
   mistakes.require(o.lr_min_ratio >= 0.0 && o.lr_min_ratio <= 1.0,
                    "optimizer.lr_min_ratio is {}: give a number in [0, 1]", o.lr_min_ratio);
+  mistakes.require(job.precision.parameters == Precision::fp32,
+                   "precision.parameters is {}: only fp32 is supported yet", to_string(job.precision.parameters));
   const ScalerSpec& s = job.precision.scaler;
   mistakes.require(s.initial_scale > 0.0, "precision.scaler.initial_scale is {}: give a positive number",
                    s.initial_scale);
@@ -90,6 +97,15 @@ void check_lanes(const Job& job, Mistakes& mistakes) {
 
 }  // namespace
 
+std::string_view to_string(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return "fp32";
+    case Precision::bf16: return "bf16";
+    case Precision::fp16: return "fp16";
+  }
+  return "?";
+}
+
 std::vector<JobField> bit_fields(const Job& job) {
   std::vector<JobField> fields;
   const auto add = [&fields](std::string name, const auto& value) {
@@ -102,6 +118,14 @@ std::vector<JobField> bit_fields(const Job& job) {
   add("model.sequence", job.model.sequence);
   add("model.vocabulary", job.model.vocabulary);
   add("model.dropout", job.model.dropout);
+  if (job.model.kv_heads != 0) add("model.kv_heads", job.model.kv_heads);
+  if (job.model.tied_embedding) add("model.tied_embedding", true);
+  if (job.model.experts != 0) {
+    add("model.experts", job.model.experts);
+    add("model.top_k", job.model.top_k);
+    add("model.capacity_factor", job.model.capacity_factor);
+    add("model.balance_loss", job.model.balance_loss);
+  }
   add("lanes.dp", job.lanes.dp);
   add("lanes.tp", job.lanes.tp);
   add("lanes.cp", job.lanes.cp);
@@ -119,7 +143,7 @@ std::vector<JobField> bit_fields(const Job& job) {
   add("optimizer.beta2", job.optimizer.beta2);
   add("optimizer.epsilon", job.optimizer.epsilon);
   add("optimizer.clip", job.optimizer.clip);
-  add("precision.parameters", "fp32");
+  add("precision.parameters", to_string(job.precision.parameters));
   add("precision.scaler.dynamic", job.precision.scaler.dynamic);
   add("precision.scaler.initial_scale", job.precision.scaler.initial_scale);
   add("precision.scaler.growth", job.precision.scaler.growth);

@@ -18,10 +18,17 @@ struct ModelSpec {
   int layers = 1;
   int width = 16;  // model dimension; a multiple of heads
   int heads = 2;
-  int hidden = 0;        // MLP dimension; 0: 8/3 of the width, rounded up to a multiple of 8
-  int sequence = 16;     // tokens per sample
-  int vocabulary = 256;  // bytes
-  double dropout = 0.0;  // in [0, 1)
+  int hidden = 0;               // MLP dimension; 0: 8/3 of the width, rounded up to a multiple of 8
+  int sequence = 16;            // tokens per sample
+  int vocabulary = 256;         // bytes
+  double dropout = 0.0;         // in [0, 1)
+  int kv_heads = 0;             // heads of keys and values; 0: as many as heads
+  bool tied_embedding = false;  // the head projects with the token weights
+  // Mixture of experts: the MLP of each layer is `experts` of them, of which each token takes `top_k`. 0: one MLP.
+  int experts = 0;
+  int top_k = 2;
+  double capacity_factor = 1.25;  // rows of an expert for one lane: factor * top_k * tokens / experts, rounded up
+  double balance_loss = 0.01;     // weight of the router's load-balancing loss
 
   int hidden_size() const { return hidden > 0 ? hidden : (8 * width / 3 + 7) / 8 * 8; }
   bool operator==(const ModelSpec&) const = default;
@@ -70,7 +77,10 @@ struct OptimizerSpec {
   bool operator==(const OptimizerSpec&) const = default;
 };
 
-enum class Precision : std::uint8_t { fp32 };
+// Of parameters, activations and gradients that cross segments. With 16 bits masters and moments are fp32.
+enum class Precision : std::uint8_t { fp32, bf16, fp16 };
+
+std::string_view to_string(Precision precision);
 
 struct ScalerSpec {
   bool dynamic = false;
@@ -124,6 +134,8 @@ struct Cluster {
   std::chrono::nanoseconds codec{20'000};
   std::chrono::nanoseconds failure_detection{1'000'000};  // until peers of a dead rank are told
   std::chrono::nanoseconds deadline{60'000'000'000};      // of any single wait
+  std::chrono::nanoseconds heartbeat{500'000'000};        // between two signs of life
+  std::chrono::nanoseconds grace{30'000'000'000};         // between SIGTERM and SIGKILL
 };
 
 enum class Numerics : std::uint8_t { pinned, native };

@@ -82,6 +82,15 @@ std::string_view to_string(PipelineSchedule schedule) {
   return "?";
 }
 
+std::string_view to_string(Guard guard) {
+  switch (guard) {
+    case Guard::off: return "off";
+    case Guard::record: return "record";
+    case Guard::check: return "check";
+  }
+  return "?";
+}
+
 std::string to_string(const Layout& layout) {
   std::vector<std::string> parts;
   const auto add = [&parts](std::string_view name, int degree, int neutral) {
@@ -100,6 +109,9 @@ std::string to_string(const Layout& layout) {
   if (layout.recompute == Recompute::layer) parts.push_back("recompute=layer");
   if (layout.prefetch) parts.push_back("prefetch");
   if (layout.bucket_bytes != 0) parts.push_back(fmt::format("bucket={}", layout.bucket_bytes));
+  if (layout.guard != Guard::off) parts.push_back(fmt::format("guard={}", to_string(layout.guard)));
+  add("replica_check", layout.replica_check, 0);
+  if (layout.rerun) parts.push_back("rerun");
   return parts.empty() ? "dp=1" : join(parts, ",");
 }
 
@@ -128,6 +140,9 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
   if (layout.bucket_bytes < 0) {
     mistakes.push_back(fmt::format("layout.bucket is {}: give 0 (one exchange) or more bytes", layout.bucket_bytes));
   }
+  only("guard", static_cast<int>(layout.guard), 0);
+  only("replica_check", layout.replica_check, 0);
+  only("rerun", layout.rerun ? 1 : 0, 0);
   check_pipeline(layout, job, mistakes);
   return mistakes;
 }

@@ -26,6 +26,13 @@ enum class Recompute : std::uint8_t {
   layer,    // the input of the layer; attention runs once more
 };
 
+// What is looked at before data moves in a collective.
+enum class Guard : std::uint8_t {
+  off,
+  record,  // each rank keeps the last calls and gives them when the attempt fails
+  check,   // and the members compare the call's fingerprint first, and payloads by the sender's digest
+};
+
 struct Layout {
   int dp = 1;
   int tp = 1;
@@ -41,12 +48,17 @@ struct Layout {
   bool prefetch = false;          // with zero 3: gather a piece's parameters before the piece in front of it runs
   std::int64_t bucket_bytes = 0;  // gradients are exchanged in runs of at least so many bytes; 0: all at once
 
+  Guard guard = Guard::off;
+  int replica_check = 0;  // steps between two comparisons of what replicas hold, and before each snapshot; 0: never
+  bool rerun = false;     // every kernel of a step is computed twice and compared before its result is kept
+
   int world_size() const { return dp * tp * pp * cp; }
   bool operator==(const Layout&) const = default;
 };
 
 std::string_view to_string(PipelineSchedule schedule);  // "gpipe", "1f1b", "interleaved"
-std::string to_string(const Layout& layout);            // "dp=4" (degrees of 1 left out; "dp=1" if all are)
+std::string_view to_string(Guard guard);
+std::string to_string(const Layout& layout);  // "dp=4" (degrees of 1 left out; "dp=1" if all are)
 
 // Every reason why the layout does not fit the job, with the numbers and the nearest degree that does.
 std::vector<std::string> mistakes_in(const Layout& layout, const Job& job);

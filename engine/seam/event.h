@@ -51,12 +51,35 @@ enum class EventKind : std::uint8_t {
   disk_changed,  // a=FileOp, b=bytes, c=0 well or 1+Code of its error; name=path, detail=second path. An operation took
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
-  note,           // name=text for people; never judged
+  calls,  // step; a=collective calls in the group during the step; name=group; digest=of their fingerprints in order
+  call_record,  // of a call kept for the verdict: a=sequence, b=elements, c=1 if it was completed; name=group,
+                // detail=operation, type, root, purpose; digest=fingerprint
+  suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
+              // detail=what was waited for
+  replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what
+  rerun_differed,     // a result computed again was another one; name=kernel
+  preempt_agreed,     // a=step after which all ranks save and leave
+  time_spent,         // step; a=nanoseconds, b=of them waiting for peers; name=what for: a phase, or a group's exchange
+  exchanged,          // step; a=bytes sent, b=nanoseconds waited, c=calls; name=group, detail=operation
+  memory_used,        // step; a=high-water mark in bytes, b=bytes that outlive the step
+  note,               // name=text for people; never judged
 };
 inline constexpr int event_kind_count = static_cast<int>(EventKind::note) + 1;
 
 std::string_view to_string(EventKind kind);
 std::optional<EventKind> event_kind_from(std::string_view name);
+
+// Why a rank is blamed for a wait that did not end.
+enum class Suspicion : std::uint8_t {
+  dead,        // its process is gone
+  stopped,     // it is there and says nothing
+  stuck,       // it says that it lives, and its work does not go on
+  slow,        // its work goes on, too slowly
+  mismatched,  // it issued another call
+  unknown,
+};
+inline constexpr int suspicion_count = static_cast<int>(Suspicion::unknown) + 1;
+std::string_view to_string(Suspicion suspicion);
 
 struct Event {
   EventKind kind = EventKind::note;

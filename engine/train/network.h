@@ -38,6 +38,7 @@
 #include "engine/seam/parts.h"
 #include "engine/train/holdings.h"
 #include "engine/train/optimizer.h"
+#include "engine/train/rules.h"
 
 namespace firedrill {
 
@@ -96,6 +97,7 @@ struct NetworkContext {
   const Groups& groups;
   Parts& parts;
   Parameters& parameters;
+  const TrainingRules& rules;
 
   Call call(std::string_view purpose) const {
     return Call{.purpose = purpose, .deadline = parts.clock.now() + job.cluster.deadline};

@@ -58,7 +58,7 @@ Status Attempt::run() {
     publisher().open(checkpoints_, context_.second->parts, groups_.publish, context_.protocol);
   }
   Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, parts_,
-                  std::move(state));
+                  std::move(state), context_.rules);
   for (std::int64_t step = trainer.state().counters.step + 1; step <= context_.job.steps; ++step) {
     parts_.position.step = step;
     if (publishes_aside() && publisher().done()) FD_TRY_VOID(join());

@@ -15,6 +15,7 @@
 #include "engine/model/transformer.h"
 #include "engine/seam/parts.h"
 #include "engine/train/publisher.h"
+#include "engine/train/rules.h"
 
 namespace firedrill {
 
@@ -34,7 +35,8 @@ struct AttemptContext {
   const RunIdentity& identity;
   Protocol& protocol;  // how checkpoints are published and found; this rank's own object
   int attempt = 1;
-  std::int64_t floor = -1;                // highest acknowledged step; -1: none
+  std::int64_t floor = -1;  // highest acknowledged step; -1: none
+  const TrainingRules& rules = right_rules();
   std::optional<SecondTask> second = {};  // needed with checkpoint.mode async
 };
 

@@ -9,7 +9,7 @@
 namespace firedrill {
 
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
-                 Parts& parts, TrainingState state)
+                 Parts& parts, TrainingState state, const TrainingRules& rules)
     : job_(job),
       layout_(layout),
       model_(model),
@@ -25,7 +25,8 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
                .place = holdings_.place,
                .groups = groups_,
                .parts = parts,
-               .parameters = parameters_},
+               .parameters = parameters_,
+               .rules = rules},
       network_(make_network(context_)),
       view_(blank_view(model, holdings_)) {
   for (const int rank : groups_.model.ranks) model_group_.push_back(holdings_of(job, layout, model, rank));
@@ -74,7 +75,7 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   flight.inputs.resize(model_.pieces().size());
   if (!holdings_.first_stage && !holdings_.last_stage) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
-  const int number = state_.lanes[lane].lane;
+  const int number = context_.rules.lane_drawn(holdings_, state_.lanes[lane].lane);
   const Value samples = sampler_.rows_for(state_.sampler, number, micro);
   if (holdings_.speaks_for_lane()) {
     for (const std::int64_t sample : samples.as<std::int64_t>()) {

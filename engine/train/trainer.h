@@ -28,7 +28,7 @@ class Trainer {
  public:
   // `text` is the training part of the corpus.
   Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text, Parts& parts,
-          TrainingState state);
+          TrainingState state, const TrainingRules& rules = right_rules());
 
   // Computes step state().counters.step + 1. Errors: those of the seams; the trainer must not be used
   // again after one.

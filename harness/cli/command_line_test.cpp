@@ -393,7 +393,8 @@ TEST_F(CommandLine, ListsHaveNamesAndSummaries) {
 int main(int argc, char** argv) {
   firedrill::pin_numerics();
   if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb)
-    return firedrill::zygote_main(argc, argv, {firedrill::make_protocol, firedrill::make_publisher});
+    return firedrill::zygote_main(argc, argv,
+                                  {firedrill::make_protocol, firedrill::make_publisher, firedrill::make_rules});
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

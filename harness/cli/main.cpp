@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
   firedrill::pin_numerics();
   // The process world starts this program again, to fork its ranks from.
   if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb) {
-    return firedrill::zygote_main(argc, argv, {firedrill::make_protocol, firedrill::make_publisher});
+    return firedrill::zygote_main(argc, argv,
+                                  {firedrill::make_protocol, firedrill::make_publisher, firedrill::make_rules});
   }
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   return firedrill::run_command_line(

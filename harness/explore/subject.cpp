@@ -42,7 +42,8 @@ Subject ExploreSubject::to_run(const Plan& plan) const {
           .sampler = sampler_,
           .text = split_.training,
           .identity = identity_,
-          .protocol = [this] { return make_protocol(plan_.mutant); }};
+          .protocol = [this] { return make_protocol(plan_.mutant); },
+          .rules = [this] { return make_rules(plan_.mutant); }};
 }
 
 CheckSubject ExploreSubject::to_check(int attempt) const {

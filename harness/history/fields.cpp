@@ -40,6 +40,16 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::disk_changed) = {
       .a = "operation", .b = "bytes", .c = "failed_with", .name = "path", .detail = "second_path"};
   of(EventKind::message_taken) = {.a = "peer", .b = "sent_in_attempt"};
+  of(EventKind::calls) = {.a = "calls", .name = "group", .digest = "fingerprints"};
+  of(EventKind::call_record) = {
+      .a = "sequence", .b = "elements", .c = "completed", .name = "group", .detail = "call", .digest = "fingerprint"};
+  of(EventKind::suspected) = {.a = "blamed", .b = "suspicion", .c = "sequence", .name = "group", .detail = "call"};
+  of(EventKind::replicas_compared) = {.a = "replicas", .b = "minority", .name = "what"};
+  of(EventKind::rerun_differed) = {.name = "kernel"};
+  of(EventKind::preempt_agreed) = {.a = "save_after"};
+  of(EventKind::time_spent) = {.a = "nanoseconds", .b = "waiting", .name = "what"};
+  of(EventKind::exchanged) = {.a = "bytes", .b = "waited", .c = "calls", .name = "group", .detail = "operation"};
+  of(EventKind::memory_used) = {.a = "high_water", .b = "persistent"};
   of(EventKind::note) = {.name = "text"};
   return all;
 }

@@ -19,67 +19,95 @@ void publish_aside_on_a_slow_disk(Job& job) {
 // So that nothing stands in for the one that was deleted too early.
 void keep_one(Job& job) { job.checkpoint.keep_validated = 1; }
 
+Mutant of_protocol(std::string_view name, std::string_view summary, std::string_view caught_by,
+                   std::unique_ptr<Protocol> (*make)(), void (*prepare)(Job& job) = nullptr) {
+  return {.name = name, .summary = summary, .caught_by = caught_by, .make = make, .prepare = prepare};
+}
+
+std::vector<Mutant> mutants_of_protocol() {
+  return {
+      of_protocol("optimizer_step_reset", "a resume restores the moments but starts the optimizer's step counter at 0",
+                  "resume_equals_golden", &make_optimizer_step_reset),
+      of_protocol("protocol_delete_then_save",
+                  "the old checkpoint is deleted before the new one is saved, for want of room", "validated_is_kept",
+                  &make_protocol_delete_then_save, &keep_one),
+      of_protocol("protocol_early_marker",
+                  "the commit is made durable before the shards of the other ranks are (marker written early)",
+                  "partial_never_discoverable", &make_protocol_early_marker),
+      of_protocol("protocol_everybody_prunes", "every rank deletes old checkpoints by itself while others still read",
+                  "validated_is_kept", &make_protocol_everybody_prunes),
+      of_protocol("protocol_largest_directory",
+                  "a resume takes the shard directory of the largest step, complete or not",
+                  "partial_never_discoverable", &make_protocol_largest_directory),
+      of_protocol("protocol_latest_file",
+                  "a text file `latest` is brought up to date after the shards, and nothing is synced",
+                  "partial_never_discoverable", &make_protocol_latest_file),
+      of_protocol("protocol_manifest_is_enough",
+                  "a checkpoint is valid if its manifest is there: sizes and digests are not looked at",
+                  "partial_never_discoverable", &make_protocol_manifest_is_enough),
+      of_protocol("protocol_metadata_last", "a metadata file is written last and synced, its directory is not",
+                  "acknowledged_is_durable", &make_protocol_metadata_last),
+      of_protocol("protocol_never_gives_up", "a checkpoint that cannot be restored is chosen again at every restart",
+                  "liveness", &make_protocol_never_gives_up),
+      of_protocol("protocol_newest_by_time", "the newest checkpoint is the one that was modified last",
+                  "acknowledged_is_durable", &make_protocol_newest_by_time),
+      of_protocol("protocol_overwrite_in_place",
+                  "every checkpoint is written over the one before, in the same directory", "validated_is_kept",
+                  &make_protocol_overwrite_in_place),
+      of_protocol("protocol_purge_before_commit",
+                  "keep-last-k deletes the old checkpoints before the new one is committed", "validated_is_kept",
+                  &make_protocol_purge_before_commit, &keep_one),
+      of_protocol("protocol_rename_unsynced",
+                  "files are written aside and renamed into place; neither files nor directories are synced",
+                  "acknowledged_is_durable", &make_protocol_rename_unsynced),
+      of_protocol("protocol_swallowed_write_error",
+                  "a rank that cannot write a shard reports it all the same, and the group commits",
+                  "errors_reach_the_job", &make_protocol_swallowed_write_error),
+      of_protocol("protocol_sync_again", "a failed sync is tried again on the same file, and then believed",
+                  "acknowledged_is_durable", &make_protocol_sync_again),
+      of_protocol("protocol_tracker_file",
+                  "a tracker file with the number of the iteration is written over at each save",
+                  "acknowledged_is_durable", &make_protocol_tracker_file),
+      of_protocol("protocol_trusts_the_cache", "a resume trusts what it found in the cache and deletes what is older",
+                  "validated_is_kept", &make_protocol_trusts_the_cache),
+      of_protocol("protocol_unreadable_is_absent",
+                  "a checkpoint that cannot be read counts as absent, and training starts from step 0",
+                  "no_silent_restart", &make_protocol_unreadable_is_absent),
+      of_protocol("protocol_unsynced_files", "shards and manifest are renamed into place without a sync of the files",
+                  "partial_never_discoverable", &make_protocol_unsynced_files),
+      of_protocol("protocol_unsynced_parent", "the manifest is renamed into place, and its directory is not synced",
+                  "acknowledged_is_durable", &make_protocol_unsynced_parent),
+      of_protocol("random_state_of_rank_zero", "every rank restores the random state of rank 0", "resume_equals_golden",
+                  &make_random_state_of_rank_zero),
+  };
+}
+
+std::vector<Mutant> mutants_of_publisher() {
+  return {
+      {"async_in_flight_counts", "retention counts the save that waits for the one in flight as the newest checkpoint",
+       "validated_is_kept", &make_async_in_flight_counts, &make_async_in_flight_counts_publisher, nullptr,
+       &publish_aside_on_a_slow_disk},
+      {"async_late_step", "an asynchronous save reads the step number when training has gone on",
+       "resume_equals_golden", nullptr, &make_async_late_step_publisher, nullptr, &publish_aside},
+      {"async_live_state", "an asynchronous save writes the live state, not the snapshot of its dispatch",
+       "partial_never_discoverable", nullptr, &make_async_live_state_publisher, nullptr, &publish_aside_on_a_slow_disk},
+      {"async_retired_at_dispatch", "old checkpoints are deleted when an asynchronous save is dispatched",
+       "validated_is_kept", &make_async_retired_at_dispatch, &make_async_retired_at_dispatch_publisher, nullptr,
+       &publish_aside},
+  };
+}
+
+std::vector<Mutant> all_mutants() {
+  std::vector<Mutant> all = mutants_of_protocol();
+  for (const auto& more : {mutants_of_publisher()}) all.insert(all.end(), more.begin(), more.end());
+  std::ranges::sort(all, {}, &Mutant::name);
+  return all;
+}
+
 }  // namespace
 
 const std::vector<Mutant>& mutants() {
-  static const std::vector<Mutant> all = {
-      {"async_in_flight_counts", "retention counts the save that waits for the one in flight as the newest checkpoint",
-       "validated_is_kept", &make_async_in_flight_counts, &make_async_in_flight_counts_publisher,
-       &publish_aside_on_a_slow_disk},
-      {"async_late_step", "an asynchronous save reads the step number when training has gone on",
-       "resume_equals_golden", nullptr, &make_async_late_step_publisher, &publish_aside},
-      {"async_live_state", "an asynchronous save writes the live state, not the snapshot of its dispatch",
-       "partial_never_discoverable", nullptr, &make_async_live_state_publisher, &publish_aside_on_a_slow_disk},
-      {"async_retired_at_dispatch", "old checkpoints are deleted when an asynchronous save is dispatched",
-       "validated_is_kept", &make_async_retired_at_dispatch, &make_async_retired_at_dispatch_publisher, &publish_aside},
-      {"optimizer_step_reset", "a resume restores the moments but starts the optimizer's step counter at 0",
-       "resume_equals_golden", &make_optimizer_step_reset},
-      {"protocol_delete_then_save", "the old checkpoint is deleted before the new one is saved, for want of room",
-       "validated_is_kept", &make_protocol_delete_then_save, nullptr, &keep_one},
-      {"protocol_early_marker",
-       "the commit is made durable before the shards of the other ranks are (marker written early)",
-       "partial_never_discoverable", &make_protocol_early_marker},
-      {"protocol_everybody_prunes", "every rank deletes old checkpoints by itself while others still read",
-       "validated_is_kept", &make_protocol_everybody_prunes},
-      {"protocol_largest_directory", "a resume takes the shard directory of the largest step, complete or not",
-       "partial_never_discoverable", &make_protocol_largest_directory},
-      {"protocol_latest_file", "a text file `latest` is brought up to date after the shards, and nothing is synced",
-       "partial_never_discoverable", &make_protocol_latest_file},
-      {"protocol_manifest_is_enough",
-       "a checkpoint is valid if its manifest is there: sizes and digests are not looked at",
-       "partial_never_discoverable", &make_protocol_manifest_is_enough},
-      {"protocol_metadata_last", "a metadata file is written last and synced, its directory is not",
-       "acknowledged_is_durable", &make_protocol_metadata_last},
-      {"protocol_never_gives_up", "a checkpoint that cannot be restored is chosen again at every restart", "liveness",
-       &make_protocol_never_gives_up},
-      {"protocol_newest_by_time", "the newest checkpoint is the one that was modified last", "acknowledged_is_durable",
-       &make_protocol_newest_by_time},
-      {"protocol_overwrite_in_place", "every checkpoint is written over the one before, in the same directory",
-       "validated_is_kept", &make_protocol_overwrite_in_place},
-      {"protocol_purge_before_commit", "keep-last-k deletes the old checkpoints before the new one is committed",
-       "validated_is_kept", &make_protocol_purge_before_commit, nullptr, &keep_one},
-      {"protocol_rename_unsynced",
-       "files are written aside and renamed into place; neither files nor directories are synced",
-       "acknowledged_is_durable", &make_protocol_rename_unsynced},
-      {"protocol_swallowed_write_error",
-       "a rank that cannot write a shard reports it all the same, and the group commits", "errors_reach_the_job",
-       &make_protocol_swallowed_write_error},
-      {"protocol_sync_again", "a failed sync is tried again on the same file, and then believed",
-       "acknowledged_is_durable", &make_protocol_sync_again},
-      {"protocol_tracker_file", "a tracker file with the number of the iteration is written over at each save",
-       "acknowledged_is_durable", &make_protocol_tracker_file},
-      {"protocol_trusts_the_cache", "a resume trusts what it found in the cache and deletes what is older",
-       "validated_is_kept", &make_protocol_trusts_the_cache},
-      {"protocol_unreadable_is_absent",
-       "a checkpoint that cannot be read counts as absent, and training starts from step 0", "no_silent_restart",
-       &make_protocol_unreadable_is_absent},
-      {"protocol_unsynced_files", "shards and manifest are renamed into place without a sync of the files",
-       "partial_never_discoverable", &make_protocol_unsynced_files},
-      {"protocol_unsynced_parent", "the manifest is renamed into place, and its directory is not synced",
-       "acknowledged_is_durable", &make_protocol_unsynced_parent},
-      {"random_state_of_rank_zero", "every rank restores the random state of rank 0", "resume_equals_golden",
-       &make_random_state_of_rank_zero},
-  };
+  static const std::vector<Mutant> all = all_mutants();
   return all;
 }
 
@@ -100,6 +128,11 @@ std::unique_ptr<Protocol> make_protocol(std::string_view mutant) {
 std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant) {
   const Mutant* found = mutant.empty() ? nullptr : find_mutant(mutant);
   return found && found->make_publisher ? found->make_publisher() : std::make_unique<AsyncPublisher>();
+}
+
+std::unique_ptr<TrainingRules> make_rules(std::string_view mutant) {
+  const Mutant* found = mutant.empty() ? nullptr : find_mutant(mutant);
+  return found && found->make_rules ? found->make_rules() : std::make_unique<TrainingRules>();
 }
 
 void prepare_job(std::string_view mutant, Job& job) {

@@ -9,6 +9,7 @@
 
 #include "engine/ckpt/protocol.h"
 #include "engine/train/publisher.h"
+#include "engine/train/rules.h"
 
 namespace firedrill {
 
@@ -18,6 +19,7 @@ struct Mutant {
   std::string_view caught_by;                     // the property that is there for it; another one may see it first
   std::unique_ptr<Protocol> (*make)() = nullptr;  // absent: the right one
   std::unique_ptr<AsyncPublisher> (*make_publisher)() = nullptr;  // absent: the right one
+  std::unique_ptr<TrainingRules> (*make_rules)() = nullptr;       // absent: the right ones
   // Makes of a job one in which the mistake can matter, without a change of bits. Absent: any job will do.
   void (*prepare)(Job& job) = nullptr;
 };
@@ -29,6 +31,7 @@ const Mutant* find_mutant(std::string_view name);
 // Makes the protocol of a mutant, or the right one for an empty name. The name must be known.
 std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
 std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant);
+std::unique_ptr<TrainingRules> make_rules(std::string_view mutant);
 // Prepares the job for a mutant; leaves it alone for an empty name.
 void prepare_job(std::string_view mutant, Job& job);
 // Every way in which a mutant prepares its job, each once, and first none (nullptr): what the right engine must pass.

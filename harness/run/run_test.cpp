@@ -128,7 +128,8 @@ TEST(Run, ARunThatIsKilledTooOftenNamesWhatItWaitsFor) {
 int main(int argc, char** argv) {
   firedrill::pin_numerics();
   if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb)
-    return firedrill::zygote_main(argc, argv, {firedrill::make_protocol, firedrill::make_publisher});
+    return firedrill::zygote_main(argc, argv,
+                                  {firedrill::make_protocol, firedrill::make_publisher, firedrill::make_rules});
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

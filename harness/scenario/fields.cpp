@@ -234,8 +234,11 @@ Names<Recompute> names_of(Recompute) { return {{"segment", Recompute::segment}, 
 Names<PublishMode> names_of(PublishMode) { return {{"sync", PublishMode::sync}, {"async", PublishMode::async}}; }
 Names<CatalogKind> names_of(CatalogKind) { return {{"files", CatalogKind::files}, {"rocksdb", CatalogKind::rocksdb}}; }
 Names<Decay> names_of(Decay) { return {{"constant", Decay::constant}, {"cosine", Decay::cosine}}; }
-Names<Precision> names_of(Precision) { return {{"fp32", Precision::fp32}}; }
+Names<Precision> names_of(Precision) {
+  return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
+}
 Names<Numerics> names_of(Numerics) { return {{"pinned", Numerics::pinned}, {"native", Numerics::native}}; }
+Names<Guard> names_of(Guard) { return {{"off", Guard::off}, {"record", Guard::record}, {"check", Guard::check}}; }
 Names<WorldKind> names_of(WorldKind) { return {{"sim", WorldKind::sim}, {"process", WorldKind::process}}; }
 Names<RecoveryPolicy> names_of(RecoveryPolicy) { return {{"restart", RecoveryPolicy::restart}}; }
 Names<CrashProfile> names_of(CrashProfile) {

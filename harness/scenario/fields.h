@@ -78,6 +78,7 @@ Names<CatalogKind> names_of(CatalogKind);
 Names<PipelineSchedule> names_of(PipelineSchedule);
 Names<Recompute> names_of(Recompute);
 Names<Numerics> names_of(Numerics);
+Names<Guard> names_of(Guard);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
 Names<CrashProfile> names_of(CrashProfile);
@@ -95,6 +96,12 @@ void visit(V& v, ModelSpec& model) {
   v.field("vocabulary", VocabularyText{model.vocabulary});
   v.required("sequence", model.sequence);
   v.field("dropout", model.dropout);
+  v.field("kv_heads", model.kv_heads, model.kv_heads == 0);
+  v.field("tied_embedding", model.tied_embedding, !model.tied_embedding);
+  v.field("experts", model.experts, model.experts == 0);
+  v.field("top_k", model.top_k, model.experts == 0);
+  v.field("capacity_factor", model.capacity_factor, model.experts == 0);
+  v.field("balance_loss", model.balance_loss, model.experts == 0);
 }
 
 template <class V>
@@ -165,6 +172,8 @@ void visit(V& v, Cluster& cluster) {
   v.field("codec", DurationText{cluster.codec});
   v.field("failure_detection", DurationText{cluster.failure_detection});
   v.field("deadline", DurationText{cluster.deadline});
+  v.field("heartbeat", DurationText{cluster.heartbeat});
+  v.field("grace", DurationText{cluster.grace});
 }
 
 // The data of a job and the directory that its path is written relative to.
@@ -215,6 +224,9 @@ void visit(V& v, Layout& layout) {
   v.field("recompute", layout.recompute, layout.recompute == Recompute::segment);
   v.field("prefetch", layout.prefetch, !layout.prefetch);
   v.field("bucket", layout.bucket_bytes, layout.bucket_bytes == 0);
+  v.field("guard", layout.guard, layout.guard == Guard::off);
+  v.field("replica_check", layout.replica_check, layout.replica_check == 0);
+  v.field("rerun", layout.rerun, !layout.rerun);
 }
 
 template <class V>

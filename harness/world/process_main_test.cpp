@@ -29,9 +29,11 @@ std::unique_ptr<firedrill::Protocol> protocol_of(std::string_view mutant) {
 int main(int argc, char** argv) {
   firedrill::pin_numerics();
   if (argc > 1 && std::string_view(argv[1]) == firedrill::zygote_verb) {
-    return firedrill::zygote_main(argc, argv, {.protocol = protocol_of, .publisher = [](std::string_view) {
-                                                 return std::make_unique<firedrill::AsyncPublisher>();
-                                               }});
+    return firedrill::zygote_main(
+        argc, argv,
+        {.protocol = protocol_of,
+         .publisher = [](std::string_view) { return std::make_unique<firedrill::AsyncPublisher>(); },
+         .rules = [](std::string_view) { return std::make_unique<firedrill::TrainingRules>(); }});
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -162,6 +162,7 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   FireCounts fired(plan_.faults.size(), assignment_.fired);
   TaskParts main(seams, plan_, assignment_, start_, fired);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
+  const std::unique_ptr<TrainingRules> rules = make.rules(plan_.mutant);
   AttemptContext context{.job = job,
                          .layout = layout,
                          .model = model,
@@ -170,7 +171,8 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
                          .identity = identity,
                          .protocol = *protocol,
                          .attempt = start_.attempt,
-                         .floor = assignment_.floor};
+                         .floor = assignment_.floor,
+                         .rules = *rules};
   if (job.checkpoint.mode == PublishMode::sync) return run_rank(context, main.parts());
   TaskParts aside(seams, plan_, assignment_, start_, fired);
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);

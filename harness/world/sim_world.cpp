@@ -157,6 +157,7 @@ class SimWorld::RankBox final {
                                                          world.resources_.machine.scheduler())),
         task_(world, attempt, rank, order, &fired_, recording_.get()),
         protocol_(world.subject_.protocol()),
+        rules_(world.subject_.rules()),
         context_{.job = world.subject_.plan.job,
                  .layout = world.subject_.plan.layout_of(order.attempt),
                  .model = world.subject_.model,
@@ -165,7 +166,8 @@ class SimWorld::RankBox final {
                  .identity = world.identity_of(order.attempt),
                  .protocol = *protocol_,
                  .attempt = order.attempt,
-                 .floor = order.floor} {
+                 .floor = order.floor,
+                 .rules = *rules_} {
     if (context_.job.checkpoint.mode != PublishMode::async) return;
     aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_, recording_.get());
     context_.second.emplace(SecondTask{.publisher = *aside_->publisher, .parts = aside_->task.parts()});
@@ -214,6 +216,7 @@ class SimWorld::RankBox final {
   TaskBox task_;
   std::unique_ptr<PublisherBox> aside_;
   std::unique_ptr<Protocol> protocol_;
+  std::unique_ptr<TrainingRules> rules_;
   AttemptContext context_;
   Status status_;
 };

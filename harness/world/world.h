@@ -13,6 +13,7 @@
 #include "engine/data/sampler.h"
 #include "engine/model/transformer.h"
 #include "engine/train/publisher.h"
+#include "engine/train/rules.h"
 #include "harness/history/history.h"
 #include "harness/plan/plan.h"
 
@@ -25,10 +26,15 @@ using PublisherFactory = std::function<std::unique_ptr<AsyncPublisher>()>;
 // The right one.
 inline std::unique_ptr<AsyncPublisher> make_async_publisher() { return std::make_unique<AsyncPublisher>(); }
 
+// Makes the training rules that a mutant may replace.
+using RulesFactory = std::function<std::unique_ptr<TrainingRules>()>;
+inline std::unique_ptr<TrainingRules> make_training_rules() { return std::make_unique<TrainingRules>(); }
+
 // The same by the name of a mutant (empty: the right engine), for a process that learns the name from its plan.
 struct MutantParts {
   std::unique_ptr<Protocol> (*protocol)(std::string_view mutant) = nullptr;
   std::unique_ptr<AsyncPublisher> (*publisher)(std::string_view mutant) = nullptr;
+  std::unique_ptr<TrainingRules> (*rules)(std::string_view mutant) = nullptr;
 };
 
 // What every attempt of a run needs, made once. References outlive the world.
@@ -40,6 +46,7 @@ struct Subject {
   const RunIdentity& identity;
   ProtocolFactory protocol;
   PublisherFactory publisher = make_async_publisher;  // called only where publishes are asynchronous
+  RulesFactory rules = make_training_rules;
 };
 
 struct AttemptOrder {

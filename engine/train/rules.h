@@ -1,0 +1,22 @@
+// TrainingRules: the decisions of a step that every rank must take alike, and that real systems have got wrong. Each is
+// one function with the right answer; a mutant overrides one of them.
+//
+// Rules have no state of their own. Threads: called from the rank's tasks.
+#pragma once
+
+#include "engine/train/holdings.h"
+
+namespace firedrill {
+
+class TrainingRules {
+ public:
+  virtual ~TrainingRules() = default;
+
+  // The dp lane whose samples a rank draws for its own lane `lane`.
+  virtual int lane_drawn(const Holdings& /*holdings*/, int lane) const { return lane; }
+};
+
+// The right ones.
+const TrainingRules& right_rules();
+
+}  // namespace firedrill
