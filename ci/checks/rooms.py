@@ -36,6 +36,7 @@ LIBRARIES = {  # what LINK calls it -> its headers
     "CLI11::CLI11": ("CLI/",),
     "spdlog::spdlog": ("spdlog/",),
     "firedrill_rocksdb": ("rocksdb/",),
+    "firedrill_cuda": ("cuda_runtime_api.h", "nccl.h"),
     "Threads::Threads": (),
 }
 TORCH = ("torch/", "ATen/", "c10/")

@@ -1,11 +1,12 @@
-# firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [EXECUTABLE name])
+# firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [GPU] [EXECUTABLE name])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
 # program per folder, each x_bench.cpp is a program of its own, built when it is asked for, as is each x_fuzz.cpp in the
 # fuzz preset. ROOMS are the rooms whose
 # headers it may include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
+# GPU: its tests want one, carry the label `gpu` and run one at a time.
 function(firedrill_room folder)
-  cmake_parse_arguments(ROOM "TORCH" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;GPU" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   set(tests ${sources})
@@ -53,7 +54,11 @@ function(firedrill_room folder)
     install(TARGETS ${ROOM_EXECUTABLE} RUNTIME)
   endif()
   if(tests)
-    firedrill_test(${target}_test ${folder} "${ROOM_TORCH}" "${target};${test_rooms}" ${tests})
+    set(labels ${folder})
+    if(ROOM_GPU)
+      list(APPEND labels gpu)
+    endif()
+    firedrill_test(${target}_test "${labels}" "${ROOM_TORCH}" "${target};${test_rooms}" ${tests})
   endif()
   if(DEFINED FIREDRILL_FUZZ AND NOT FIREDRILL_FUZZ EQUAL -1)
     foreach(fuzzer IN LISTS fuzzers)
@@ -90,7 +95,7 @@ endfunction()
 # One test program; each of its tests is a ctest of its own, labelled with the folder, and runs in the source folder.
 # Tests are found when ctest runs, not when the program is built: finding them loads LibTorch, which costs more than
 # most tests.
-function(firedrill_test name folder torch libraries)
+function(firedrill_test name labels torch libraries)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gtest GTest::gmock GTest::gtest_main)
   if(TARGET rapidcheck)
@@ -102,6 +107,10 @@ function(firedrill_test name folder torch libraries)
     target_compile_options(${name} PRIVATE -O1)  # what tests call is optimised; the tests themselves need not be
   endif()
   include(GoogleTest)
+  set(alone "")
+  if("gpu" IN_LIST labels)
+    set(alone RESOURCE_LOCK gpu)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-                       PROPERTIES TIMEOUT 600 LABELS ${folder})
+                       PROPERTIES TIMEOUT 600 LABELS "${labels}" ${alone})
 endfunction()
