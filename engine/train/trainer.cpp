@@ -75,8 +75,8 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   flight.inputs.resize(model_.pieces().size());
   if (!holdings_.first_stage && !holdings_.last_stage) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
-  const int number = context_.rules.lane_drawn(holdings_, state_.lanes[lane].lane);
-  const Value samples = sampler_.rows_for(state_.sampler, number, micro);
+  const int number = state_.lanes[lane].lane;
+  const Value samples = sampler_.rows_for(state_.sampler, context_.rules.lane_drawn(holdings_, number), micro);
   if (holdings_.speaks_for_lane()) {
     for (const std::int64_t sample : samples.as<std::int64_t>()) {
       if (sample < 0) continue;

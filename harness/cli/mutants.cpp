@@ -112,9 +112,17 @@ int add_mutant(Report& report, const Outcome& outcome, const std::string& reprod
   return 0;
 }
 
-void hunt_one(Outcome& outcome, Session& session, const Plan& base, std::int64_t trials, Progress& progress) {
+Result<Hunt> hunt_on(const Result<std::vector<Ground>>& grounds, Session& session, std::string_view mutant,
+                     std::int64_t trials) {
+  if (!grounds) return grounds.error();
+  return hunt(session, *grounds, mutant, grounds->front().base.seed, trials);
+}
+
+// One ground of a mutant, or all of the right engine.
+void hunt_one(Outcome& outcome, Session& session, const Result<std::vector<Ground>>& grounds, std::int64_t trials,
+              Progress& progress) {
   progress.doing(outcome.mutant == nullptr ? "the right engine, as control" : outcome.name());
-  Result<Hunt> found = hunt(session, base, outcome.mutant == nullptr ? "" : outcome.mutant->name, base.seed, trials);
+  Result<Hunt> found = hunt_on(grounds, session, outcome.mutant == nullptr ? "" : outcome.mutant->name, trials);
   if (found) {
     outcome.hunt = std::move(*found);
   } else {
@@ -129,15 +137,25 @@ void hunt_all(std::vector<Outcome>& outcomes, const Plan& base, const MutantArgu
   Progress progress(streams, outcomes.size(), common.quiet);
   PoolOptions pool{.jobs = common.jobs};
   pool.session.golden_directory = golden_directory_of(arguments.scenario);
-  run_pool(outcomes.size() - 1, pool, [&](std::size_t i, Session& session) {
-    hunt_one(outcomes[i + 1], session, base, arguments.trials, progress);
+  const std::filesystem::path jobs = jobs_directory_of(arguments.scenario);
+  std::vector<const Mutant*> hunted;
+  for (std::size_t i = 1; i < outcomes.size(); ++i) hunted.push_back(outcomes[i].mutant);
+  run_pool(hunted.size(), pool, [&](std::size_t i, Session& session) {
+    Result<std::vector<Ground>> grounds = std::vector<Ground>{};
+    Result<Ground> ground = ground_for(hunted[i]->preparation, base, jobs);
+    if (ground) {
+      grounds->push_back(std::move(*ground));
+    } else {
+      grounds = std::move(ground).error();
+    }
+    hunt_one(outcomes[i + 1], session, grounds, arguments.trials, progress);
   });
   std::int64_t trials = control_trials_min;
   for (const Outcome& outcome : outcomes) {
     if (outcome.hunt.caught) trials = std::max(trials, outcome.hunt.trials);
   }
-  run_pool(1, pool,
-           [&](std::size_t, Session& session) { hunt_one(outcomes.front(), session, base, trials, progress); });
+  const Result<std::vector<Ground>> all = grounds_for(hunted, base, jobs);
+  run_pool(1, pool, [&](std::size_t, Session& session) { hunt_one(outcomes.front(), session, all, trials, progress); });
 }
 
 // A plan for everything that was caught, in the new directory.

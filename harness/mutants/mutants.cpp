@@ -20,8 +20,8 @@ void publish_aside_on_a_slow_disk(Job& job) {
 void keep_one(Job& job) { job.checkpoint.keep_validated = 1; }
 
 Mutant of_protocol(std::string_view name, std::string_view summary, std::string_view caught_by,
-                   std::unique_ptr<Protocol> (*make)(), void (*prepare)(Job& job) = nullptr) {
-  return {.name = name, .summary = summary, .caught_by = caught_by, .make = make, .prepare = prepare};
+                   std::unique_ptr<Protocol> (*make)(), Preparation preparation = {}) {
+  return {.name = name, .summary = summary, .caught_by = caught_by, .make = make, .preparation = preparation};
 }
 
 std::vector<Mutant> mutants_of_protocol() {
@@ -30,7 +30,7 @@ std::vector<Mutant> mutants_of_protocol() {
                   "resume_equals_golden", &make_optimizer_step_reset),
       of_protocol("protocol_delete_then_save",
                   "the old checkpoint is deleted before the new one is saved, for want of room", "validated_is_kept",
-                  &make_protocol_delete_then_save, &keep_one),
+                  &make_protocol_delete_then_save, {.change = &keep_one}),
       of_protocol("protocol_early_marker",
                   "the commit is made durable before the shards of the other ranks are (marker written early)",
                   "partial_never_discoverable", &make_protocol_early_marker),
@@ -56,7 +56,7 @@ std::vector<Mutant> mutants_of_protocol() {
                   &make_protocol_overwrite_in_place),
       of_protocol("protocol_purge_before_commit",
                   "keep-last-k deletes the old checkpoints before the new one is committed", "validated_is_kept",
-                  &make_protocol_purge_before_commit, &keep_one),
+                  &make_protocol_purge_before_commit, {.change = &keep_one}),
       of_protocol("protocol_rename_unsynced",
                   "files are written aside and renamed into place; neither files nor directories are synced",
                   "acknowledged_is_durable", &make_protocol_rename_unsynced),
@@ -84,22 +84,48 @@ std::vector<Mutant> mutants_of_protocol() {
 
 std::vector<Mutant> mutants_of_publisher() {
   return {
-      {"async_in_flight_counts", "retention counts the save that waits for the one in flight as the newest checkpoint",
-       "validated_is_kept", &make_async_in_flight_counts, &make_async_in_flight_counts_publisher, nullptr,
-       &publish_aside_on_a_slow_disk},
-      {"async_late_step", "an asynchronous save reads the step number when training has gone on",
-       "resume_equals_golden", nullptr, &make_async_late_step_publisher, nullptr, &publish_aside},
-      {"async_live_state", "an asynchronous save writes the live state, not the snapshot of its dispatch",
-       "partial_never_discoverable", nullptr, &make_async_live_state_publisher, nullptr, &publish_aside_on_a_slow_disk},
-      {"async_retired_at_dispatch", "old checkpoints are deleted when an asynchronous save is dispatched",
-       "validated_is_kept", &make_async_retired_at_dispatch, &make_async_retired_at_dispatch_publisher, nullptr,
-       &publish_aside},
+      {.name = "async_in_flight_counts",
+       .summary = "retention counts the save that waits for the one in flight as the newest checkpoint",
+       .caught_by = "validated_is_kept",
+       .make = &make_async_in_flight_counts,
+       .make_publisher = &make_async_in_flight_counts_publisher,
+       .preparation = {.change = &publish_aside_on_a_slow_disk}},
+      {.name = "async_late_step",
+       .summary = "an asynchronous save reads the step number when training has gone on",
+       .caught_by = "resume_equals_golden",
+       .make_publisher = &make_async_late_step_publisher,
+       .preparation = {.change = &publish_aside}},
+      {.name = "async_live_state",
+       .summary = "an asynchronous save writes the live state, not the snapshot of its dispatch",
+       .caught_by = "partial_never_discoverable",
+       .make_publisher = &make_async_live_state_publisher,
+       .preparation = {.change = &publish_aside_on_a_slow_disk}},
+      {.name = "async_retired_at_dispatch",
+       .summary = "old checkpoints are deleted when an asynchronous save is dispatched",
+       .caught_by = "validated_is_kept",
+       .make = &make_async_retired_at_dispatch,
+       .make_publisher = &make_async_retired_at_dispatch_publisher,
+       .preparation = {.change = &publish_aside}},
+  };
+}
+
+// A restart on half of the ranks.
+Preparation on_fewer_ranks() { return {.layout = Layout{.dp = 4}, .restarts = Layout{.dp = 2}}; }
+
+std::vector<Mutant> mutants_of_training() {
+  return {
+      {.name = "sampler_by_rank",
+       .summary = "samples are dealt to lanes by the number of the rank, whatever the world size",
+       .caught_by = "samples_exactly_once",
+       .make_rules = &make_sampler_by_rank,
+       .preparation = on_fewer_ranks()},
   };
 }
 
 std::vector<Mutant> all_mutants() {
   std::vector<Mutant> all = mutants_of_protocol();
-  for (const auto& more : {mutants_of_publisher()}) all.insert(all.end(), more.begin(), more.end());
+  for (const auto& more : {mutants_of_publisher(), mutants_of_training()})
+    all.insert(all.end(), more.begin(), more.end());
   std::ranges::sort(all, {}, &Mutant::name);
   return all;
 }
@@ -137,13 +163,13 @@ std::unique_ptr<TrainingRules> make_rules(std::string_view mutant) {
 
 void prepare_job(std::string_view mutant, Job& job) {
   const Mutant* found = mutant.empty() ? nullptr : find_mutant(mutant);
-  if (found && found->prepare) found->prepare(job);
+  if (found && found->preparation.change) found->preparation.change(job);
 }
 
-std::vector<void (*)(Job& job)> job_preparations() {
-  std::vector<void (*)(Job & job)> all = {nullptr};
-  for (const Mutant& mutant : mutants()) {
-    if (std::ranges::find(all, mutant.prepare) == all.end()) all.push_back(mutant.prepare);
+std::vector<Preparation> preparations_of(const std::vector<const Mutant*>& list) {
+  std::vector<Preparation> all;
+  for (const Mutant* mutant : list) {
+    if (std::ranges::find(all, mutant->preparation) == all.end()) all.push_back(mutant->preparation);
   }
   return all;
 }

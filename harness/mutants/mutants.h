@@ -1,17 +1,33 @@
 // Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each
-// is a mistake that real systems have made, as one overridden step of the checkpoint protocol or of the asynchronous
-// publisher around it.
+// is a mistake that real systems have made, as one overridden step of the checkpoint protocol, of the asynchronous
+// publisher around it, or of the rules of training.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/rng.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/train/publisher.h"
 #include "engine/train/rules.h"
+#include "harness/plan/plan.h"
 
 namespace firedrill {
+
+// What a hunt needs for a mistake to matter; what is absent is as the hunt's own scenario says. The right engine must
+// survive the same hunt under each.
+struct Preparation {
+  std::string_view job = {};            // "nano-hybrid": a job of scenarios/jobs, by its file's name
+  std::optional<Layout> layout = {};    // of the first attempt
+  std::optional<Layout> restarts = {};  // of the attempts behind it
+  void (*change)(Job& job) = nullptr;   // of fields that change no bits, or the golden is recorded anew each time
+  // Draws the faults of a plan, and sets the budget that survives them. Absent: random faults, with a kill at least.
+  void (*disturb)(Rng& rng, Plan& plan) = nullptr;
+
+  bool operator==(const Preparation&) const = default;
+};
 
 struct Mutant {
   std::string_view name;
@@ -20,8 +36,7 @@ struct Mutant {
   std::unique_ptr<Protocol> (*make)() = nullptr;  // absent: the right one
   std::unique_ptr<AsyncPublisher> (*make_publisher)() = nullptr;  // absent: the right one
   std::unique_ptr<TrainingRules> (*make_rules)() = nullptr;       // absent: the right ones
-  // Makes of a job one in which the mistake can matter, without a change of bits. Absent: any job will do.
-  void (*prepare)(Job& job) = nullptr;
+  Preparation preparation = {};
 };
 
 // In the order of their names.
@@ -32,10 +47,10 @@ const Mutant* find_mutant(std::string_view name);
 std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
 std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant);
 std::unique_ptr<TrainingRules> make_rules(std::string_view mutant);
-// Prepares the job for a mutant; leaves it alone for an empty name.
+// What a mutant changes in the job that a scenario gives; leaves it alone for an empty name.
 void prepare_job(std::string_view mutant, Job& job);
-// Every way in which a mutant prepares its job, each once, and first none (nullptr): what the right engine must pass.
-std::vector<void (*)(Job& job)> job_preparations();
+// Every preparation of these mutants, each once.
+std::vector<Preparation> preparations_of(const std::vector<const Mutant*>& list);
 
 std::unique_ptr<Protocol> make_async_in_flight_counts();
 std::unique_ptr<AsyncPublisher> make_async_in_flight_counts_publisher();
@@ -64,5 +79,6 @@ std::unique_ptr<Protocol> make_protocol_unreadable_is_absent();
 std::unique_ptr<Protocol> make_protocol_unsynced_files();
 std::unique_ptr<Protocol> make_protocol_unsynced_parent();
 std::unique_ptr<Protocol> make_random_state_of_rank_zero();
+std::unique_ptr<TrainingRules> make_sampler_by_rank();
 
 }  // namespace firedrill

@@ -2,7 +2,8 @@
 
 #include <chrono>
 
-#include "harness/mutants/mutants.h"
+#include "engine/base/rng.h"
+#include "engine/base/text.h"
 #include "harness/run/random_faults.h"
 
 namespace firedrill {
@@ -39,19 +40,68 @@ Status try_plan(Session& session, Plan plan, const Mutant* broken, Hunt& hunt) {
   return {};
 }
 
+std::vector<std::string> job_settings_of(const Plan& plan) {
+  std::vector<std::string> list;
+  for (const std::string& setting : plan.settings) {
+    if (setting.starts_with("job.")) list.push_back(setting);
+  }
+  return list;
+}
+
+Plan drawn(const Ground& ground, std::uint64_t seed) {
+  if (ground.disturb == nullptr) return random_faults(ground.base, seed);
+  Plan plan = ground.base;
+  plan.seed = seed;
+  plan.faults.clear();
+  Rng rng(seed * 0xD1B54A32D192ED03ULL + 11);
+  ground.disturb(rng, plan);
+  return plan;
+}
+
 }  // namespace
 
-Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
+Result<Ground> ground_for(const Preparation& preparation, const Plan& base, const std::filesystem::path& jobs) {
+  Ground ground{.base = base, .disturb = preparation.disturb};
+  Plan& plan = ground.base;
+  if (!preparation.job.empty()) {
+    Loaded<Job> job = load_job(jobs / (std::string(preparation.job) + ".yaml"), {.set = job_settings_of(base)});
+    if (!job) return Error{.code = Code::invalid_input, .message = join(job.mistakes, "\n")};
+    plan.job = std::move(*job);
+    plan.job.data.corpus = std::filesystem::absolute(plan.job.data.corpus).lexically_normal().string();
+    plan.run_id = run_id_of(plan.job);
+    plan.layout = {};
+    plan.recovery.layout = {};
+  }
+  if (preparation.change) preparation.change(plan.job);
+  if (preparation.layout) plan.layout = *preparation.layout;
+  if (preparation.restarts) plan.recovery.layout = preparation.restarts;
+  for (const int attempt : {1, 2}) {
+    const std::vector<std::string> mistakes = mistakes_in(plan.layout_of(attempt), plan.job);
+    if (!mistakes.empty()) return Error{.code = Code::invalid_input, .message = join(mistakes, "\n")};
+  }
+  return ground;
+}
+
+Result<std::vector<Ground>> grounds_for(const std::vector<const Mutant*>& mutants, const Plan& base,
+                                        const std::filesystem::path& jobs) {
+  std::vector<Preparation> preparations = preparations_of(mutants);
+  std::erase(preparations, Preparation{});
+  std::vector<Ground> grounds = {{.base = base}};
+  for (const Preparation& preparation : preparations) {
+    FD_TRY(Ground ground, ground_for(preparation, base, jobs));
+    grounds.push_back(std::move(ground));
+  }
+  return grounds;
+}
+
+Result<Hunt> hunt(Session& session, const std::vector<Ground>& grounds, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max) {
   const auto began = std::chrono::steady_clock::now();
   const Mutant* broken = find_mutant(mutant);
-  const std::vector<void (*)(Job&)> preparations = broken ? std::vector{broken->prepare} : job_preparations();
   Hunt hunt;
   for (std::int64_t seeds = 0; !hunt.caught && seeds < trials_max; ++seeds) {
-    for (std::size_t i = 0; !hunt.caught && i < preparations.size(); ++i) {
-      Plan prepared = base;
-      if (preparations[i]) preparations[i](prepared.job);
-      Plan plan = random_faults(std::move(prepared), seed + static_cast<std::uint64_t>(seeds));
+    for (std::size_t i = 0; !hunt.caught && i < grounds.size(); ++i) {
+      Plan plan = drawn(grounds[i], seed + static_cast<std::uint64_t>(seeds));
       plan.mutant = mutant;
       FD_TRY_VOID(try_plan(session, std::move(plan), broken, hunt));
     }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "harness/mutants/mutants.h"
 #include "harness/run/run.h"
 
 namespace firedrill {
@@ -28,10 +31,22 @@ struct Catch {  // views into what was judged
 };
 std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged, std::string_view expected);
 
-// `base` gives job and layout; a mutant prepares the job. The right engine (no mutant) is caught by whatever is not a
-// pass, and makes a trial with each way in which a mutant prepares the job. Tries `trials_max` seeds: seed, seed + 1,
-// ... Errors: as Session::trial.
-Result<Hunt> hunt(Session& session, const Plan& base, std::string_view mutant, std::uint64_t seed,
+// Where a mutant is hunted: job and layouts, and how plans are drawn.
+struct Ground {
+  Plan base;
+  void (*disturb)(Rng& rng, Plan& plan) = nullptr;  // absent: random_faults
+};
+
+// `base` as the preparation wants it. A job that it names is read from the folder `jobs`, with the job settings that
+// the base was made with. Errors: invalid_input, if that job is not there or not right, or a layout does not fit it.
+Result<Ground> ground_for(const Preparation& preparation, const Plan& base, const std::filesystem::path& jobs);
+// One for each preparation of the mutants, and first the base itself: what the right engine must survive.
+Result<std::vector<Ground>> grounds_for(const std::vector<const Mutant*>& mutants, const Plan& base,
+                                        const std::filesystem::path& jobs);
+
+// Tries `trials_max` seeds: seed, seed + 1, ... on every ground. The right engine (no mutant) is caught by whatever is
+// not a pass. Errors: as Session::trial.
+Result<Hunt> hunt(Session& session, const std::vector<Ground>& grounds, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max);
 
 }  // namespace firedrill

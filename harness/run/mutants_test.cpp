@@ -57,12 +57,14 @@ bool fails(const Session& session, const Hunt& hunt, std::string_view property) 
 
 TEST(Mutants, EachIsCaughtAndAtLastByThePropertyThatIsThereForIt) {
   constexpr std::uint64_t seeds = 1000;
-  Session session({});
+  Session session({.golden_directory = "golden"});
   for (const Mutant& mutant : mutants()) {
+    const Result<Ground> ground = ground_for(mutant.preparation, quiet_nano(), "scenarios/jobs");
+    ASSERT_TRUE(ground) << describe(ground.error());
     std::uint64_t seed = 1;
     bool named = false;
     while (!named && seed <= seeds) {
-      const Result<Hunt> found = hunt(session, quiet_nano(), mutant.name, seed, static_cast<std::int64_t>(seeds));
+      const Result<Hunt> found = hunt(session, {*ground}, mutant.name, seed, static_cast<std::int64_t>(seeds));
       ASSERT_TRUE(found) << describe(found.error());
       ASSERT_TRUE(found->caught) << mutant.name << " survives from seed " << seed;
       named = fails(session, *found, mutant.caught_by);
@@ -73,8 +75,12 @@ TEST(Mutants, EachIsCaughtAndAtLastByThePropertyThatIsThereForIt) {
 }
 
 TEST(Mutants, TheRightEngineSurvivesWhatCatchesThem) {
-  Session session({});
-  const Result<Hunt> found = hunt(session, quiet_nano(), "", 1, 100);
+  std::vector<const Mutant*> all;
+  for (const Mutant& mutant : mutants()) all.push_back(&mutant);
+  const Result<std::vector<Ground>> grounds = grounds_for(all, quiet_nano(), "scenarios/jobs");
+  ASSERT_TRUE(grounds) << describe(grounds.error());
+  Session session({.golden_directory = "golden"});
+  const Result<Hunt> found = hunt(session, *grounds, "", 1, 100);
   ASSERT_TRUE(found) << describe(found.error());
   EXPECT_FALSE(found->caught) << "seed " << found->plan.seed << ": " << found->property << ": " << found->evidence;
 }

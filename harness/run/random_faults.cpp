@@ -95,7 +95,8 @@ FaultSpec draw_fault(Rng& rng, const Plan& plan, int attempts) {
   fault.at.attempt = 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(attempts)));
   // The first attempt finds nothing that could be read.
   if ((place.phase == Phase::find || place.phase == Phase::restore) && fault.at.attempt == 1) fault.at.attempt = 2;
-  fault.at.rank = static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout.world_size())));
+  fault.at.rank =
+      static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout_of(*fault.at.attempt).world_size())));
   if (place.phase == Phase::commit && rng.chance(3, 4)) fault.at.rank = 0;
   fault.at.nth = 1 + static_cast<int>(rng.below(place.calls));
   if (info_of(fault.kind).has_after && rng.chance(1, 2)) fault.at.when = When::after;

@@ -55,7 +55,7 @@ FaultSpec draw_kill(Rng& rng, const Plan& plan, int attempt) {
   fault.lose_unsynced_names = fault.kind == FaultKind::kill_node;
   fault.may_not_fire = true;
   fault.at.attempt = attempt;
-  fault.at.rank = static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout.world_size())));
+  fault.at.rank = static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout_of(attempt).world_size())));
   if (share.phase == Phase::commit && rng.chance(3, 4)) fault.at.rank = 0;  // the coordinator does most of it
   fault.at.phase = share.phase;
   if (share.phase != Phase::find && share.phase != Phase::restore && share.phase != Phase::rendezvous)
