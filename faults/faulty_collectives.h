@@ -17,6 +17,15 @@ class FaultyCollectives final : public ForwardingCollectives {
                                const Call& call) override {
     return injector_.around(site, [&] { return inner_.reduce_scatter(group, lanes, op, call); });
   }
+  // One position, as the whole call is: behind it the messages are positions of their own.
+  Result<std::unique_ptr<PendingReduction>> start_all_reduce(const Group& group, std::span<const Value> lanes,
+                                                             ReduceOp op, const Call& call) override {
+    return injector_.around(site, [&] { return inner_.start_all_reduce(group, lanes, op, call); });
+  }
+  Result<std::unique_ptr<PendingReduction>> start_reduce_scatter(const Group& group, std::span<const Value> lanes,
+                                                                 ReduceOp op, const Call& call) override {
+    return injector_.around(site, [&] { return inner_.start_reduce_scatter(group, lanes, op, call); });
+  }
   Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) override {
     return injector_.around(site, [&] { return inner_.all_gather(group, mine, call); });
   }

@@ -43,16 +43,70 @@ Error TransportCollectives::report(std::string_view operation, const Group& grou
   return error;
 }
 
+class TransportCollectives::Pending final : public PendingReduction {
+ public:
+  Pending(TransportCollectives& collectives, const Group& group, ReduceOp op, bool scatter, const Call& call)
+      : collectives_(collectives),
+        group_(group),
+        purpose_(call.purpose),
+        exchange_(collectives.begin(group, call)),
+        reduction_(exchange_.reduction(op, scatter)) {}
+
+  Status start(std::span<const Value> lanes) {
+    Status started = exchange_.start(reduction_, lanes);
+    if (!started) return report(std::move(started).error());
+    return started;
+  }
+  Status advance() override {
+    Status advanced = exchange_.advance(reduction_);
+    if (!advanced) return report(std::move(advanced).error());
+    return advanced;
+  }
+  Result<Value> finish() override {
+    Result<Value> result = exchange_.finish(reduction_);
+    if (!result) return report(std::move(result).error());
+    return result;
+  }
+
+ private:
+  Error report(Error error) {
+    const std::string_view operation = reduction_.scatter ? "reduce_scatter" : "all_reduce";
+    return collectives_.report(operation, group_, {.purpose = purpose_, .deadline = {}}, std::move(error));
+  }
+
+  TransportCollectives& collectives_;
+  const Group& group_;
+  std::string purpose_;
+  Exchange exchange_;
+  Exchange::Reduction reduction_;
+};
+
+Result<std::unique_ptr<PendingReduction>> TransportCollectives::start_all_reduce(const Group& group,
+                                                                                 std::span<const Value> lanes,
+                                                                                 ReduceOp op, const Call& call) {
+  auto pending = std::make_unique<Pending>(*this, group, op, false, call);
+  FD_TRY_VOID(pending->start(lanes));
+  return Result<std::unique_ptr<PendingReduction>>(std::move(pending));
+}
+
+Result<std::unique_ptr<PendingReduction>> TransportCollectives::start_reduce_scatter(const Group& group,
+                                                                                     std::span<const Value> lanes,
+                                                                                     ReduceOp op, const Call& call) {
+  auto pending = std::make_unique<Pending>(*this, group, op, true, call);
+  FD_TRY_VOID(pending->start(lanes));
+  return Result<std::unique_ptr<PendingReduction>>(std::move(pending));
+}
+
 Result<Value> TransportCollectives::all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op,
                                                const Call& call) {
-  Result<Value> result = begin(group, call).all_reduce(lanes, op);
+  Result<Value> result = begin(group, call).reduce(lanes, op, false);
   if (!result) return report("all_reduce", group, call, std::move(result).error());
   return result;
 }
 
 Result<Value> TransportCollectives::reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
                                                    const Call& call) {
-  Result<Value> result = begin(group, call).reduce_scatter(lanes, op);
+  Result<Value> result = begin(group, call).reduce(lanes, op, true);
   if (!result) return report("reduce_scatter", group, call, std::move(result).error());
   return result;
 }

@@ -8,6 +8,10 @@
 // Messages of a call are tagged by (group, call number within the group, round), never by purpose: members that
 // disagree about the purpose meet in the same call.
 //
+// A reduction that is only started has sent this member's parts: to the owner, or shard by shard. Advancing it takes
+// the others' parts, adds them and sends the sum, which finishing it receives. So the way in overlaps with what the
+// rank computes in between, and the way out of several started reductions with each other.
+//
 // Threads: the rank's tasks, one call of a group at a time. Errors: as in transport, with the call named in the
 // message; mismatch, if members gave Values of different type or shape. After an error the group cannot be used in this
 // attempt: its members may be at different calls.
@@ -44,6 +48,10 @@ class TransportCollectives final : public Collectives {
   Result<Value> all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op, const Call& call) override;
   Result<Value> reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
                                const Call& call) override;
+  Result<std::unique_ptr<PendingReduction>> start_all_reduce(const Group& group, std::span<const Value> lanes,
+                                                             ReduceOp op, const Call& call) override;
+  Result<std::unique_ptr<PendingReduction>> start_reduce_scatter(const Group& group, std::span<const Value> lanes,
+                                                                 ReduceOp op, const Call& call) override;
   Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) override;
   Result<Value> broadcast(const Group& group, const Value& value, int root, const Call& call) override;
   Status barrier(const Group& group, const Call& call) override;
@@ -53,6 +61,8 @@ class TransportCollectives final : public Collectives {
   void abort(const Error& reason) override;
 
  private:
+  class Pending;
+
   GroupPlan& plan_of(const Group& group);
   Exchange begin(const Group& group, const Call& call);
   Error report(std::string_view operation, const Group& group, const Call& call, Error error);

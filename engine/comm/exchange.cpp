@@ -92,11 +92,7 @@ bool Exchange::sharded(const TreeReduction& own) const {
   return size() > 1 && plan_.all_own_lanes && own[0].bytes_total() >= sharded_from_;
 }
 
-Result<Value> Exchange::reduce_to_owner(TreeReduction& own, ReduceOp op) {
-  if (me() != owner()) {
-    if (own.count() > 0) FD_TRY_VOID(send(owner(), Round::in, as_message(own.partials())));
-    return Value();
-  }
+Result<Value> Exchange::reduce_on_owner(TreeReduction& own, ReduceOp op) {
   TreeReduction total(compute_, op, plan_.lanes);
   for (int member = 0; member < size(); ++member) {
     const std::vector<TreeNode>& nodes = plan_.subtrees[index(member)];
@@ -147,7 +143,7 @@ Result<Value> Exchange::join(std::span<Value> shards, const Value& like) {
   return Value::pack(parts);
 }
 
-Result<Value> Exchange::reduce_own_shard(const TreeReduction& own, ReduceOp op) {
+Result<std::vector<Value>> Exchange::send_shards(const TreeReduction& own) {
   std::vector<Value> mine;
   for (int i = 1; i <= size(); ++i) {  // the own shard last, and every member begins with another one
     const int member = (me() + i) % size();
@@ -161,6 +157,10 @@ Result<Value> Exchange::reduce_own_shard(const TreeReduction& own, ReduceOp op) 
       FD_TRY_VOID(send(member, Round::in, as_message(shards)));
     }
   }
+  return mine;
+}
+
+Result<Value> Exchange::reduce_own_shard(std::span<const Value> mine, ReduceOp op) {
   TreeReduction total(compute_, op, plan_.lanes);
   for (int member = 0; member < size(); ++member) {
     if (member == me()) {
@@ -175,7 +175,6 @@ Result<Value> Exchange::reduce_own_shard(const TreeReduction& own, ReduceOp op) 
 }
 
 Result<Value> Exchange::gather_shards(Value mine, const Value& like) {
-  FD_TRY_VOID(send_to_others(Round::out, mine));
   std::vector<Value> shards(index(size()));
   for (int member = 0; member < size(); ++member) {
     if (member == me()) {
@@ -187,34 +186,52 @@ Result<Value> Exchange::gather_shards(Value mine, const Value& like) {
   return join(shards, like);
 }
 
-Result<Value> Exchange::all_reduce(std::span<const Value> lanes, ReduceOp op) {
-  TreeReduction own(compute_, op, plan_.lanes);
+Status Exchange::start(Reduction& reduction, std::span<const Value> lanes) {
+  TreeReduction& own = reduction.own;
   FD_TRY_VOID(reduce_own_lanes(lanes, own));
-  if (size() == 1) return own.take(0);
-  if (sharded(own)) {
-    FD_TRY(Value mine, reduce_own_shard(own, op));
-    return gather_shards(std::move(mine), own[0]);
+  if (reduction.scatter) {
+    FD_CHECK(own.count() == 0 || (!own[0].is_pack() && own[0].shape().rank() == 1), "{} has other than one dimension",
+             group_.name);
   }
-  FD_TRY(Value total, reduce_to_owner(own, op));
-  if (me() != owner()) return recv(owner(), Round::out);
-  FD_TRY_VOID(send_to_others(Round::out, total));
-  return total;
+  reduction.sharded = sharded(own);
+  if (reduction.sharded) {
+    FD_TRY(reduction.mine, send_shards(own));
+    return {};
+  }
+  if (me() == owner() || own.count() == 0) return {};
+  return send(owner(), Round::in, as_message(own.partials()));
 }
 
-Result<Value> Exchange::reduce_scatter(std::span<const Value> lanes, ReduceOp op) {
-  TreeReduction own(compute_, op, plan_.lanes);
-  FD_TRY_VOID(reduce_own_lanes(lanes, own));
-  FD_CHECK(own.count() == 0 || (!own[0].is_pack() && own[0].shape().rank() == 1), "{} has other than one dimension",
-           group_.name);
-  if (sharded(own)) return reduce_own_shard(own, op);
-  FD_TRY(Value total, reduce_to_owner(own, op));
-  if (me() != owner()) return recv(owner(), Round::out);
+Status Exchange::advance(Reduction& reduction) {
+  if (std::exchange(reduction.advanced, true)) return {};
+  Value& result = reduction.result;
+  if (reduction.sharded) {
+    FD_TRY(result, reduce_own_shard(reduction.mine, reduction.op));
+    return reduction.scatter ? Status() : send_to_others(Round::out, result);
+  }
+  if (me() != owner()) return {};
+  FD_TRY(result, reduce_on_owner(reduction.own, reduction.op));
+  if (!reduction.scatter) return send_to_others(Round::out, result);
   for (int member = 0; member < size(); ++member) {
     if (member == me()) continue;
-    FD_TRY(Value shard, cut(total, member));
+    FD_TRY(Value shard, cut(result, member));
     FD_TRY_VOID(send(member, Round::out, shard));
   }
-  return cut(total, me());
+  FD_TRY(result, cut(result, me()));
+  return {};
+}
+
+Result<Value> Exchange::finish(Reduction& reduction) {
+  FD_TRY_VOID(advance(reduction));
+  if (reduction.sharded && !reduction.scatter) return gather_shards(std::move(reduction.result), reduction.own[0]);
+  if (reduction.sharded || me() == owner()) return std::move(reduction.result);
+  return recv(owner(), Round::out);
+}
+
+Result<Value> Exchange::reduce(std::span<const Value> lanes, ReduceOp op, bool scatter) {
+  Reduction whole = reduction(op, scatter);
+  FD_TRY_VOID(start(whole, lanes));
+  return finish(whole);
 }
 
 // Over the owner and back. A Value that is too large for the detour goes straight to everybody, and an empty Value in

@@ -45,8 +45,25 @@ class Exchange {
         deadline_(deadline),
         sharded_from_(sharded_from) {}
 
-  Result<Value> all_reduce(std::span<const Value> lanes, ReduceOp op);
-  Result<Value> reduce_scatter(std::span<const Value> lanes, ReduceOp op);
+  // A reduction and how far it is: start, advance and finish it, in this order; finish() advances what is not.
+  struct Reduction {
+    TreeReduction own;  // of this member's lanes
+    ReduceOp op;
+    bool scatter;          // each member gets its shard only
+    bool sharded = false;  // each member reduces its shard, not the owner all of it
+    bool advanced = false;
+    std::vector<Value> mine = {};  // sharded: this member's part of its shard
+    Value result = {};             // as far as it is known here
+  };
+  Reduction reduction(ReduceOp op, bool scatter) const {
+    return {.own = TreeReduction(compute_, op, plan_.lanes), .op = op, .scatter = scatter};
+  }
+  Status start(Reduction& reduction, std::span<const Value> lanes);
+  Status advance(Reduction& reduction);
+  Result<Value> finish(Reduction& reduction);
+  // All three at once.
+  Result<Value> reduce(std::span<const Value> lanes, ReduceOp op, bool scatter);
+
   Result<Value> all_gather(const Value& mine);
   Result<Value> broadcast(const Value& value, int root);
   Status barrier(const Value& token);
@@ -65,11 +82,13 @@ class Exchange {
   Status reduce_own_lanes(std::span<const Value> lanes, TreeReduction& own);
   Status add_partials_of(int member, Value message, TreeReduction& total);
   bool sharded(const TreeReduction& own) const;
-  // The whole result on the owner, an empty Value elsewhere.
-  Result<Value> reduce_to_owner(TreeReduction& own, ReduceOp op);
+  // The whole result, on the owner only.
+  Result<Value> reduce_on_owner(TreeReduction& own, ReduceOp op);
+  // Gives every other member its part; this member's is the result.
+  Result<std::vector<Value>> send_shards(const TreeReduction& own);
   // This member's shard of the result.
-  Result<Value> reduce_own_shard(const TreeReduction& own, ReduceOp op);
-  // Every member's shard, put together as a Value of the type and shape of `like`.
+  Result<Value> reduce_own_shard(std::span<const Value> mine, ReduceOp op);
+  // The shards of the other members and this one's, put together as a Value of the type and shape of `like`.
   Result<Value> gather_shards(Value mine, const Value& like);
   Result<Value> cut(const Value& whole, int member);
   Result<Value> join(std::span<Value> shards, const Value& like);

@@ -117,6 +117,13 @@ struct CheckpointSpec {
   bool operator==(const CheckpointSpec&) const = default;
 };
 
+// Of one segment; below zero: as Cluster::forward and ::backward say for all.
+struct SegmentTime {
+  std::chrono::nanoseconds forward{-1};
+  std::chrono::nanoseconds backward{-1};
+  bool operator==(const SegmentTime&) const = default;
+};
+
 // What things cost in virtual time. Never part of a digest.
 struct Cluster {
   int ranks_per_node = 1;
@@ -129,6 +136,12 @@ struct Cluster {
   double file_bandwidth = 2e9;
   std::chrono::nanoseconds forward{100'000};  // one segment
   std::chrono::nanoseconds backward{300'000};
+  SegmentTime embed;
+  SegmentTime attention;
+  SegmentTime mlp;
+  SegmentTime head;
+  SegmentTime expert;
+  std::chrono::nanoseconds message{500};  // of the time of its sender, and of its receiver
   std::chrono::nanoseconds optimizer{50'000};
   std::chrono::nanoseconds reduce{5'000};
   std::chrono::nanoseconds codec{20'000};

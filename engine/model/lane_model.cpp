@@ -12,8 +12,10 @@ constexpr auto forward = KernelKind::forward;
 constexpr auto backward = KernelKind::backward;
 constexpr auto other = KernelKind::other;
 
-constexpr Kernel token_forward_kernel = make_kernel("model.lane.token.forward", forward, token_lane_forward);
-constexpr Kernel token_backward_kernel = make_kernel("model.lane.token.backward", backward, token_lane_backward);
+constexpr Kernel token_forward_kernel =
+    make_kernel("model.lane.token.forward", forward, token_lane_forward, WorkKind::embed);
+constexpr Kernel token_backward_kernel =
+    make_kernel("model.lane.token.backward", backward, token_lane_backward, WorkKind::embed);
 constexpr Kernel position_forward_kernel = make_kernel("model.lane.position.forward", other, position_forward);
 constexpr Kernel position_backward_kernel = make_kernel("model.lane.position.backward", other, position_backward);
 constexpr Kernel norm_forward_kernel = make_kernel("model.lane.norm.forward", other, norm_forward);
@@ -22,14 +24,18 @@ constexpr Kernel residual_forward_kernel = make_kernel("model.lane.residual.forw
 constexpr Kernel residual_backward_kernel = make_kernel("model.lane.residual.backward", other, residual_backward);
 constexpr Kernel qkv_forward_kernel = make_kernel("model.lane.qkv.forward", other, qkv_lane_forward);
 constexpr Kernel qkv_backward_kernel = make_kernel("model.lane.qkv.backward", other, qkv_lane_backward);
-constexpr Kernel attend_forward_kernel = make_kernel("model.lane.attend.forward", forward, attend_lane_forward);
-constexpr Kernel attend_backward_kernel = make_kernel("model.lane.attend.backward", backward, attend_lane_backward);
-constexpr Kernel mlp_forward_kernel = make_kernel("model.lane.mlp.forward", forward, mlp_lane_forward);
-constexpr Kernel mlp_backward_kernel = make_kernel("model.lane.mlp.backward", backward, mlp_lane_backward);
-constexpr Kernel head_max_kernel = make_kernel("model.lane.head.max", forward, head_lane_max);
+constexpr Kernel attend_forward_kernel =
+    make_kernel("model.lane.attend.forward", forward, attend_lane_forward, WorkKind::attention);
+constexpr Kernel attend_backward_kernel =
+    make_kernel("model.lane.attend.backward", backward, attend_lane_backward, WorkKind::attention);
+constexpr Kernel mlp_forward_kernel = make_kernel("model.lane.mlp.forward", forward, mlp_lane_forward, WorkKind::mlp);
+constexpr Kernel mlp_backward_kernel =
+    make_kernel("model.lane.mlp.backward", backward, mlp_lane_backward, WorkKind::mlp);
+constexpr Kernel head_max_kernel = make_kernel("model.lane.head.max", forward, head_lane_max, WorkKind::head);
 constexpr Kernel head_sums_kernel = make_kernel("model.lane.head.sums", other, head_lane_sums);
 constexpr Kernel head_loss_kernel = make_kernel("model.lane.head.loss", other, head_lane_loss);
-constexpr Kernel head_backward_kernel = make_kernel("model.lane.head.backward", backward, head_lane_backward);
+constexpr Kernel head_backward_kernel =
+    make_kernel("model.lane.head.backward", backward, head_lane_backward, WorkKind::head);
 constexpr Kernel join_kernel = make_kernel("model.lane.join", other, join_chunks);
 constexpr Kernel take_kernel = make_kernel("model.lane.take", other, take_chunk);
 

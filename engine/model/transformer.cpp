@@ -17,14 +17,14 @@ struct SegmentKernels {
 };
 
 constexpr SegmentKernels kernels[] = {
-    {make_kernel("model.embed.forward", KernelKind::forward, embed_forward),
-     make_kernel("model.embed.backward", KernelKind::backward, embed_backward)},
-    {make_kernel("model.attention.forward", KernelKind::forward, attention_forward),
-     make_kernel("model.attention.backward", KernelKind::backward, attention_backward)},
-    {make_kernel("model.mlp.forward", KernelKind::forward, mlp_forward),
-     make_kernel("model.mlp.backward", KernelKind::backward, mlp_backward)},
-    {make_kernel("model.head.forward", KernelKind::forward, head_forward),
-     make_kernel("model.head.backward", KernelKind::backward, head_backward)},
+    {make_kernel("model.embed.forward", KernelKind::forward, embed_forward, WorkKind::embed),
+     make_kernel("model.embed.backward", KernelKind::backward, embed_backward, WorkKind::embed)},
+    {make_kernel("model.attention.forward", KernelKind::forward, attention_forward, WorkKind::attention),
+     make_kernel("model.attention.backward", KernelKind::backward, attention_backward, WorkKind::attention)},
+    {make_kernel("model.mlp.forward", KernelKind::forward, mlp_forward, WorkKind::mlp),
+     make_kernel("model.mlp.backward", KernelKind::backward, mlp_backward, WorkKind::mlp)},
+    {make_kernel("model.head.forward", KernelKind::forward, head_forward, WorkKind::head),
+     make_kernel("model.head.backward", KernelKind::backward, head_backward, WorkKind::head)},
 };
 constexpr Kernel initial = make_kernel("model.initial", KernelKind::other, initial_parameters_of);
 

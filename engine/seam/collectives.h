@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,30 @@ struct Call {
   Time deadline;
 };
 
+// A reduction that was started and goes on while its caller computes. Members start, advance and finish theirs in the
+// same order. The group and the parts of the rank must outlive it; one that is never finished leaves its group
+// unusable.
+class PendingReduction {
+ public:
+  virtual ~PendingReduction() = default;
+  // Does what the other members wait for: takes their parts, gives the sum. Members that have several on the way
+  // advance them all before they finish the first. Without it finish() does the same.
+  virtual Status advance() = 0;
+  // Waits for the rest. Once only.
+  virtual Result<Value> finish() = 0;
+};
+
+// One whose result is there already.
+class DoneReduction final : public PendingReduction {
+ public:
+  explicit DoneReduction(Value result) : result_(std::move(result)) {}
+  Status advance() override { return {}; }
+  Result<Value> finish() override { return std::move(result_); }
+
+ private:
+  Value result_;
+};
+
 class Collectives {
  public:
   virtual ~Collectives() = default;
@@ -55,6 +80,19 @@ class Collectives {
   // As all_reduce for one-dimensional Values, but each rank gets its shard only: shard_range(count, size, me).
   virtual Result<Value> reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
                                        const Call& call) = 0;
+  // The same, begun only: this member's parts are on their way when it returns. Here, and so in every decorator that
+  // does not say otherwise, the whole is done at once: right, and nothing overlaps.
+  virtual Result<std::unique_ptr<PendingReduction>> start_all_reduce(const Group& group, std::span<const Value> lanes,
+                                                                     ReduceOp op, const Call& call) {
+    FD_TRY(Value result, all_reduce(group, lanes, op, call));
+    return Result<std::unique_ptr<PendingReduction>>(std::make_unique<DoneReduction>(std::move(result)));
+  }
+  virtual Result<std::unique_ptr<PendingReduction>> start_reduce_scatter(const Group& group,
+                                                                         std::span<const Value> lanes, ReduceOp op,
+                                                                         const Call& call) {
+    FD_TRY(Value result, reduce_scatter(group, lanes, op, call));
+    return Result<std::unique_ptr<PendingReduction>>(std::make_unique<DoneReduction>(std::move(result)));
+  }
   // A pack with one Value per rank of the group, in group order. Sizes may differ.
   virtual Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) = 0;
   // `value` counts on the root only. `root` is an index in the group.
@@ -69,6 +107,8 @@ class Collectives {
   virtual void abort(const Error& reason) = 0;
 };
 
+// Does not forward start_*: they run the calls below, so that what a decorator does to those is done to them too. One
+// that can do it by halves overrides them.
 class ForwardingCollectives : public Collectives {
  public:
   explicit ForwardingCollectives(Collectives& inner) : inner_(inner) {}

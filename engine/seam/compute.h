@@ -22,6 +22,10 @@ namespace firedrill {
 // What a kernel is for: the sim world's cost table speaks of these.
 enum class KernelKind : std::uint8_t { forward, backward, optimizer, reduce, codec, other };
 
+// Of which piece of the model a forward or backward kernel is the bulk.
+enum class WorkKind : std::uint8_t { none, embed, attention, mlp, head, expert };
+inline constexpr int work_kind_count = 6;
+
 struct Kernel {
   // Unique over the program, dotted: "model.attention.forward". Part of every memo key.
   std::string_view name;
@@ -29,13 +33,15 @@ struct Kernel {
   // Inputs may be consumed (moved from): a buffer that nobody else holds may be updated in place.
   Result<Value> (*run)(std::span<const std::byte> scalars, std::span<Value> inputs) = nullptr;
   std::uint64_t id = 0;
+  WorkKind work = WorkKind::none;
 };
 
 constexpr Kernel make_kernel(std::string_view name, KernelKind kind,
-                             Result<Value> (*run)(std::span<const std::byte>, std::span<Value>)) {
+                             Result<Value> (*run)(std::span<const std::byte>, std::span<Value>),
+                             WorkKind work = WorkKind::none) {
   std::uint64_t id = 0xCBF29CE484222325ULL;  // FNV-1a of the name
   for (const char c : name) id = (id ^ static_cast<std::uint8_t>(c)) * 0x100000001B3ULL;
-  return Kernel{.name = name, .kind = kind, .run = run, .id = id};
+  return Kernel{.name = name, .kind = kind, .run = run, .id = id, .work = work};
 }
 
 class Compute {

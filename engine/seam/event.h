@@ -59,10 +59,12 @@ enum class EventKind : std::uint8_t {
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what
   rerun_differed,     // a result computed again was another one; name=kernel
   preempt_agreed,     // a=step after which all ranks save and leave
-  time_spent,         // step; a=nanoseconds, b=of them waiting for peers; name=what for: a phase, or a group's exchange
-  exchanged,          // step; a=bytes sent, b=nanoseconds waited, c=calls; name=group, detail=operation
-  memory_used,        // step; a=high-water mark in bytes, b=bytes that outlive the step
-  note,               // name=text for people; never judged
+  time_spent,   // step; a=nanoseconds, b=of them waiting for peers; name=a phase ("other": between phases), or a group,
+                // in whose calls they were spent. name=pipeline: a=from the first forward to the last backward, b=of
+                // them idle (in neither, or waiting in one), c=when it began
+  exchanged,    // step; a=bytes sent, b=nanoseconds waited, c=calls; name=group, detail=operation
+  memory_used,  // step; a=high-water mark in bytes, b=bytes that outlive the step
+  note,         // name=text for people; never judged
 };
 inline constexpr int event_kind_count = static_cast<int>(EventKind::note) + 1;
 

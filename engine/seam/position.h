@@ -30,22 +30,35 @@ inline constexpr int phase_count = 13;
 std::string_view to_string(Phase phase);
 std::optional<Phase> phase_from(std::string_view name);
 
+// Is told when a rank goes from one phase to another, before it does.
+class PhaseListener {
+ public:
+  virtual ~PhaseListener() = default;
+  virtual void phase_ends() = 0;
+};
+
 struct Position {
   int attempt = 0;
   int rank = 0;
   std::int64_t step = 0;  // the step being computed or saved, from 1; 0 before the first
   Phase phase = Phase::none;
+  PhaseListener* listener = nullptr;
 };
 
 // Sets the phase for a scope and puts the former one back.
 class PhaseScope {
  public:
-  PhaseScope(Position& position, Phase phase) : position_(position), before_(position.phase) { position.phase = phase; }
-  ~PhaseScope() { position_.phase = before_; }
+  PhaseScope(Position& position, Phase phase) : position_(position), before_(position.phase) { enter(phase); }
+  ~PhaseScope() { enter(before_); }
   PhaseScope(const PhaseScope&) = delete;
   PhaseScope& operator=(const PhaseScope&) = delete;
 
  private:
+  void enter(Phase phase) {
+    if (position_.listener) position_.listener->phase_ends();
+    position_.phase = phase;
+  }
+
   Position& position_;
   Phase before_;
 };

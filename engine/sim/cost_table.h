@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/seam/clock.h"
@@ -21,6 +22,17 @@ struct CostTable {
   // By KernelKind: forward, backward, optimizer, reduce, codec, other.
   std::array<Duration, 6> kernel = {Duration{100'000}, Duration{300'000}, Duration{50'000},
                                     Duration{5'000},   Duration{20'000},  Duration{0}};
+  // Instead of the first two, by WorkKind; below zero: as above.
+  static constexpr Duration as_any{-1};
+  std::array<Duration, work_kind_count> work_forward = {as_any, as_any, as_any, as_any, as_any, as_any};
+  std::array<Duration, work_kind_count> work_backward = {as_any, as_any, as_any, as_any, as_any, as_any};
+  Duration of(const Kernel& k) const {
+    const auto at = static_cast<std::size_t>(k.work);
+    const Duration own = k.kind == KernelKind::forward    ? work_forward[at]
+                         : k.kind == KernelKind::backward ? work_backward[at]
+                                                          : as_any;
+    return own < Duration{0} ? kernel[static_cast<std::size_t>(k.kind)] : own;
+  }
   Duration failure_detection{1'000'000};  // until the peers of a dead rank are told
 };
 

@@ -110,7 +110,7 @@ CostedCompute::CostedCompute(Compute& inner, Attempt& attempt, int rank)
 
 Result<Value> CostedCompute::run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) {
   if (!rank_.open()) return rank_.refusal();
-  rank_.scheduler().charge_exactly(rank_.costs().kernel[static_cast<std::size_t>(kernel.kind)]);
+  rank_.scheduler().charge_exactly(rank_.costs().of(kernel));
   if (!rank_.open()) return rank_.refusal();
   return inner_.run(kernel, scalars, inputs);
 }

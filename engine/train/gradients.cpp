@@ -7,6 +7,32 @@
 #include "engine/train/lane_exchange.h"
 
 namespace firedrill {
+namespace {
+
+using Pending = Result<std::unique_ptr<PendingReduction>>;
+
+Pending done(Result<Value> result) {
+  if (!result) return std::move(result).error();
+  return Pending(std::make_unique<DoneReduction>(*std::move(result)));
+}
+
+// Over the dp group, at once or aside.
+Pending all_reduce(const NetworkContext& context, std::span<const Value> lanes, std::string_view purpose, bool aside) {
+  Collectives& collectives = context.parts.collectives;
+  const Call call = context.call(purpose);
+  if (aside) return collectives.start_all_reduce(context.groups.dp, lanes, ReduceOp::sum, call);
+  return done(collectives.all_reduce(context.groups.dp, lanes, ReduceOp::sum, call));
+}
+
+Pending reduce_scatter(const NetworkContext& context, std::span<const Value> lanes, std::string_view purpose,
+                       bool aside) {
+  Collectives& collectives = context.parts.collectives;
+  const Call call = context.call(purpose);
+  if (aside) return collectives.start_reduce_scatter(context.groups.dp, lanes, ReduceOp::sum, call);
+  return done(collectives.reduce_scatter(context.groups.dp, lanes, ReduceOp::sum, call));
+}
+
+}  // namespace
 
 GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute& compute)
     : model_(model), holdings_(holdings), compute_(compute) {
@@ -54,7 +80,7 @@ Status GradientSums::complete(const NetworkContext& context, const Piece& piece,
   waiting_bytes_ = 0;
   Bucket bucket{.segments = std::exchange(waiting_, {}), .loss = false};
   std::sort(bucket.segments.begin(), bucket.segments.end());
-  return exchange(context, bucket);
+  return start(context, std::move(bucket), true);
 }
 
 Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
@@ -62,18 +88,23 @@ Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
   for (const std::size_t segment : holdings_.segments) {
     if (std::find(exchanged_.begin(), exchanged_.end(), segment) == exchanged_.end()) rest.segments.push_back(segment);
   }
-  FD_TRY_VOID(exchange(context, rest));
+  FD_TRY_VOID(start(context, std::move(rest), !started_.empty()));
+  for (Started& started : started_) {
+    for (const std::unique_ptr<PendingReduction>& part : started.parts) FD_TRY_VOID(part->advance());
+  }
+  for (Started& started : started_) FD_TRY_VOID(finish(started));
   return std::move(total_);
 }
 
-Status GradientSums::exchange(const NetworkContext& context, const Bucket& bucket) {
+Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool aside) {
   if (bucket.segments.empty() && !bucket.loss) return {};
   exchanged_.insert(exchanged_.end(), bucket.segments.begin(), bucket.segments.end());
   if (!model_.whole()) {
     FD_TRY_VOID(reduce_chunks(context, bucket));
     FD_TRY_VOID(reduce_cp(context, bucket));
   }
-  return holdings_.shards_gradients() ? scatter_dp(context, bucket) : reduce_dp(context, bucket);
+  Started& started = started_.emplace_back(Started{.bucket = std::move(bucket), .parts = {}});
+  return holdings_.shards_gradients() ? scatter_dp(context, started, aside) : reduce_dp(context, started, aside);
 }
 
 // Over the tp chunks of each cp lane, of what all tp lanes share.
@@ -159,33 +190,42 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
   return {};
 }
 
-Status GradientSums::reduce_dp(const NetworkContext& context, const Bucket& bucket) {
+Status GradientSums::reduce_dp(const NetworkContext& context, Started& started, bool aside) {
   std::vector<Value> packs;
   for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
     std::vector<Value> parts;
-    for (Slots* slots : of_lane(lane, bucket)) parts.push_back(std::move(slots->front()));
+    for (Slots* slots : of_lane(lane, started.bucket)) parts.push_back(std::move(slots->front()));
     packs.push_back(Value::pack(parts));
   }
-  FD_TRY(const Value reduced,
-         context.parts.collectives.all_reduce(context.groups.dp, packs, ReduceOp::sum, context.call("gradients")));
-  std::size_t next = 0;
-  for (const std::size_t segment : bucket.segments) total_.segments[segment] = reduced[next++];
-  if (bucket.loss) total_.loss = reduced[next];
+  FD_TRY(started.parts.emplace_back(), all_reduce(context, packs, "gradients", aside));
   return {};
 }
 
-Status GradientSums::scatter_dp(const NetworkContext& context, const Bucket& bucket) {
-  for (const std::size_t segment : bucket.segments) {
+Status GradientSums::scatter_dp(const NetworkContext& context, Started& started, bool aside) {
+  for (const std::size_t segment : started.bucket.segments) {
     std::vector<Value> lanes;
     for (auto& of_lane : sums_) lanes.push_back(std::move(of_lane[segment].front()));
-    FD_TRY(total_.segments[segment], context.parts.collectives.reduce_scatter(context.groups.dp, lanes, ReduceOp::sum,
-                                                                              context.call("gradients.shard")));
+    FD_TRY(started.parts.emplace_back(), reduce_scatter(context, lanes, "gradients.shard", aside));
   }
-  if (!bucket.loss) return {};
+  if (!started.bucket.loss) return {};
   std::vector<Value> losses;
   for (Slots& slots : losses_) losses.push_back(std::move(slots.front()));
-  FD_TRY(total_.loss,
-         context.parts.collectives.all_reduce(context.groups.dp, losses, ReduceOp::sum, context.call("loss")));
+  FD_TRY(started.parts.emplace_back(), all_reduce(context, losses, "loss", aside));
+  return {};
+}
+
+Status GradientSums::finish(Started& started) {
+  std::vector<Value> sums;
+  for (const std::unique_ptr<PendingReduction>& part : started.parts) {
+    FD_TRY(sums.emplace_back(), part->finish());
+  }
+  if (!holdings_.shards_gradients()) {
+    const Value all = std::move(sums.front());
+    sums.assign(all.parts().begin(), all.parts().end());
+  }
+  std::size_t next = 0;
+  for (const std::size_t segment : started.bucket.segments) total_.segments[segment] = std::move(sums[next++]);
+  if (started.bucket.loss) total_.loss = std::move(sums[next]);
   return {};
 }
 

@@ -4,6 +4,7 @@
 // one tp lane has one for each own dp and cp lane. In a job of one tp and one cp lane both are one for each dp lane.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "engine/train/holdings.h"
@@ -25,11 +26,12 @@ class GradientSums {
   Status add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient);
   Status add_loss(std::size_t lane, std::size_t slot, Value loss);
 
-  // The accumulators of the piece's segments are complete: once enough bytes are (bucket_bytes of the layout) they are
-  // exchanged. Without buckets nothing happens before the end.
+  // The accumulators of the piece's segments are complete: once enough bytes are (bucket_bytes of the layout) their
+  // exchange over the dp group is started, and backward goes on meanwhile (Li et al., "PyTorch distributed: experiences
+  // on accelerating data parallel training", VLDB 2020). Without buckets nothing happens before the end.
   Status complete(const NetworkContext& context, const Piece& piece, std::int64_t bucket_bytes);
-  // The sums over all lanes of the job: what was not exchanged yet, and the loss. With sharded gradients the flat shard
-  // of this rank only.
+  // The sums over all lanes of the job: exchanges what was not, the loss too, and waits for all that was started. With
+  // sharded gradients the flat shard of this rank only.
   Result<StepSums> exchange(const NetworkContext& context);
 
  private:
@@ -42,12 +44,19 @@ class GradientSums {
     std::vector<std::size_t> segments;  // ascending
     bool loss = false;
   };
-  Status exchange(const NetworkContext& context, const Bucket& bucket);
+  // A bucket on its way: one exchange of all of it, or one for each segment and the loss.
+  struct Started {
+    Bucket bucket;
+    std::vector<std::unique_ptr<PendingReduction>> parts;
+  };
+  // `aside`: only begins the exchange over the dp group.
+  Status start(const NetworkContext& context, Bucket bucket, bool aside);
+  Status finish(Started& started);
   Status reduce_chunks(const NetworkContext& context, const Bucket& bucket);
   Status reduce_chunks_here(const NetworkContext& context, const Bucket& bucket);
   Status reduce_cp(const NetworkContext& context, const Bucket& bucket);
-  Status reduce_dp(const NetworkContext& context, const Bucket& bucket);
-  Status scatter_dp(const NetworkContext& context, const Bucket& bucket);
+  Status reduce_dp(const NetworkContext& context, Started& started, bool aside);
+  Status scatter_dp(const NetworkContext& context, Started& started, bool aside);
   // Everything of a bucket that is added over cp and dp lanes of own dp lane `lane`: the segments, then the loss.
   std::vector<Slots*> of_lane(std::size_t lane, const Bucket& bucket);
 
@@ -58,7 +67,8 @@ class GradientSums {
   std::vector<Slots> losses_;             // by own dp lane
   std::vector<std::size_t> waiting_;      // segments that are complete and not exchanged
   std::int64_t waiting_bytes_ = 0;
-  std::vector<std::size_t> exchanged_;
+  std::vector<std::size_t> exchanged_;  // or about to be
+  std::vector<Started> started_;        // in the order in which all ranks started them
   StepSums total_;
 };
 

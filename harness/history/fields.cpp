@@ -47,7 +47,7 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::replicas_compared) = {.a = "replicas", .b = "minority", .name = "what"};
   of(EventKind::rerun_differed) = {.name = "kernel"};
   of(EventKind::preempt_agreed) = {.a = "save_after"};
-  of(EventKind::time_spent) = {.a = "nanoseconds", .b = "waiting", .name = "what"};
+  of(EventKind::time_spent) = {.a = "nanoseconds", .b = "waiting", .c = "began", .name = "what"};
   of(EventKind::exchanged) = {.a = "bytes", .b = "waited", .c = "calls", .name = "group", .detail = "operation"};
   of(EventKind::memory_used) = {.a = "high_water", .b = "persistent"};
   of(EventKind::note) = {.name = "text"};

@@ -49,6 +49,7 @@ void visit(V& v, PlanText& text) {
   v.required("expect", plan.expect);
   v.required("seed", plan.seed);
   v.field("mutant", FreeText{plan.mutant});
+  v.field("accounting", plan.accounting, !plan.accounting);
   v.field("corpus_digest", HexDigest{plan.corpus_digest});
   v.field("settings", plan.settings);
 }

@@ -32,6 +32,7 @@ struct Plan {
   Expectation expect;
   std::uint64_t seed = 1;               // of the scheduler
   std::string mutant;                   // a broken engine part to run with; empty: none
+  bool accounting = false;              // time, bytes and waits go into the history; never changes what happens
   std::optional<Digest> corpus_digest;  // filled by the runner when it has read the corpus
   std::vector<std::string> settings;    // the --set arguments it was made with, for the reproduce line
 

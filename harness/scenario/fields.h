@@ -156,6 +156,12 @@ void visit(V& v, CheckpointSpec& checkpoint) {
 }
 
 template <class V>
+void visit(V& v, SegmentTime& time) {
+  v.field("forward", DurationText{time.forward}, time.forward.count() < 0);
+  v.field("backward", DurationText{time.backward}, time.backward.count() < 0);
+}
+
+template <class V>
 void visit(V& v, Cluster& cluster) {
   v.field("ranks_per_node", cluster.ranks_per_node);
   v.field("latency_in_node", DurationText{cluster.latency_in_node});
@@ -167,6 +173,12 @@ void visit(V& v, Cluster& cluster) {
   v.field("file_bandwidth", BandwidthText{cluster.file_bandwidth});
   v.field("forward", DurationText{cluster.forward});
   v.field("backward", DurationText{cluster.backward});
+  v.field("embed", cluster.embed, cluster.embed == SegmentTime());
+  v.field("attention", cluster.attention, cluster.attention == SegmentTime());
+  v.field("mlp", cluster.mlp, cluster.mlp == SegmentTime());
+  v.field("head", cluster.head, cluster.head == SegmentTime());
+  v.field("expert", cluster.expert, cluster.expert == SegmentTime());
+  v.field("message", DurationText{cluster.message}, cluster.message == Cluster().message);
   v.field("optimizer", DurationText{cluster.optimizer});
   v.field("reduce", DurationText{cluster.reduce});
   v.field("codec", DurationText{cluster.codec});

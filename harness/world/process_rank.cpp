@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "engine/base/bytes.h"
+#include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/data/corpus.h"
 #include "engine/model/numerics.h"
@@ -40,7 +41,7 @@ struct SharedSeams {
 class TaskParts final : private Effects {
  public:
   TaskParts(const SharedSeams& seams, const Plan& plan, const RankAssignment& assignment, const Position& start,
-            FireCounts& fired)
+            FireCounts& fired, bool aside)
       : seams_(seams),
         position_(start),
         injector_(plan.faults, assignment.fired, position_, *this, &fired),
@@ -49,19 +50,27 @@ class TaskParts final : private Effects {
         transport_(seams.transport, injector_),
         store_(seams.store, injector_),
         compute_(seams.compute, injector_),
-        plain_collectives_(transport_, compute_, position_, seams.observer),
+        account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
+        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
+        plain_collectives_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_, compute_,
+                           position_, seams.observer),
         collectives_(plain_collectives_, injector_),
-        parts_{.files = files_,
-               .transport = transport_,
-               .collectives = collectives_,
-               .store = store_,
-               .compute = compute_,
-               .clock = seams.clock,
-               .host = seams.host,
-               .observer = seams.observer,
-               .position = position_} {}
+        accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
+        parts_{
+            .files = files_,
+            .transport = transport_,
+            .collectives = accounted_collectives_ ? static_cast<Collectives&>(*accounted_collectives_) : collectives_,
+            .store = store_,
+            .compute = compute_,
+            .clock = seams.clock,
+            .host = seams.host,
+            .observer = seams.observer,
+            .position = position_} {}
 
   Parts& parts() { return parts_; }
+  void close_account() {
+    if (account_) account_->close();
+  }
 
  private:
   // On record when it returns: the supervisor has answered.
@@ -96,8 +105,11 @@ class TaskParts final : private Effects {
   FaultyTransport transport_;
   FaultyStore store_;
   FaultyCompute compute_;
+  std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
+  std::unique_ptr<AccountingTransport> accounted_transport_;
   TransportCollectives plain_collectives_;
   FaultyCollectives collectives_;
+  std::unique_ptr<AccountingCollectives> accounted_collectives_;
   Parts parts_;
 };
 
@@ -160,7 +172,7 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
-  TaskParts main(seams, plan_, assignment_, start_, fired);
+  TaskParts main(seams, plan_, assignment_, start_, fired, false);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
   const std::unique_ptr<TrainingRules> rules = make.rules(plan_.mutant);
   AttemptContext context{.job = job,
@@ -173,11 +185,18 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
                          .attempt = start_.attempt,
                          .floor = assignment_.floor,
                          .rules = *rules};
-  if (job.checkpoint.mode == PublishMode::sync) return run_rank(context, main.parts());
-  TaskParts aside(seams, plan_, assignment_, start_, fired);
+  if (job.checkpoint.mode == PublishMode::sync) {
+    Status ended = run_rank(context, main.parts());
+    main.close_account();
+    return ended;
+  }
+  TaskParts aside(seams, plan_, assignment_, start_, fired, true);
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
   context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
-  return live(context, seams, main.parts());
+  Status ended = live(context, seams, main.parts());
+  main.close_account();
+  aside.close_account();
+  return ended;
 }
 
 // The main task, and behind it the end of the other one: what it waits for is aborted unless all is done, and it is

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
 #include "engine/train/recovery.h"
 #include "faults/faulty_collectives.h"
@@ -12,24 +13,11 @@
 #include "faults/faulty_store.h"
 #include "faults/faulty_transport.h"
 #include "faults/node_loss.h"
+#include "harness/world/sim_costs.h"
 #include "harness/world/sim_recording.h"
 
 namespace firedrill {
 namespace {
-
-sim::CostTable costs_of(const Cluster& cluster) {
-  sim::CostTable costs;
-  costs.latency_in_node = cluster.latency_in_node;
-  costs.latency_between_nodes = cluster.latency_between_nodes;
-  costs.bandwidth_in_node = static_cast<std::uint64_t>(cluster.bandwidth_in_node);
-  costs.bandwidth_between_nodes = static_cast<std::uint64_t>(cluster.bandwidth_between_nodes);
-  costs.file_operation = cluster.file_operation;
-  costs.file_sync = cluster.file_sync;
-  costs.file_bandwidth = static_cast<std::uint64_t>(cluster.file_bandwidth);
-  costs.kernel = {cluster.forward, cluster.backward, cluster.optimizer, cluster.reduce, cluster.codec, Duration{0}};
-  costs.failure_detection = cluster.failure_detection;
-  return costs;
-}
 
 // Drops what a dead rank would say.
 class LivingObserver final : public ForwardingObserver {
@@ -48,9 +36,9 @@ class LivingObserver final : public ForwardingObserver {
 // What one task of a rank works with: its place in its work, and the seams with the decorators around them.
 class SimWorld::TaskBox final : private Effects {
  public:
-  // `recording`: of the rank; none: nothing is recorded.
+  // `recording`: of the rank; none: nothing is recorded. `aside`: the second task.
   TaskBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts* shared,
-          RankRecording* recording)
+          RankRecording* recording, bool aside)
       : world_(world),
         attempt_(attempt),
         seams_(attempt.seams(rank)),
@@ -65,20 +53,29 @@ class SimWorld::TaskBox final : private Effects {
         store_(seams_.store, injector_),
         costed_(world.kernels_, attempt, rank),
         compute_(costed_, injector_),
-        plain_collectives_(transport_, compute_, position_, observer_),
+        account_(world.subject_.plan.accounting ? std::make_unique<Account>(seams_.clock, position_, observer_, aside)
+                                                : nullptr),
+        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
+        plain_collectives_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_, compute_,
+                           position_, observer_),
         collectives_(plain_collectives_, injector_),
-        parts_{.files = recorded_ ? *recorded_ : files_,
-               .transport = transport_,
-               .collectives = collectives_,
-               .store = store_,
-               .compute = compute_,
-               .clock = seams_.clock,
-               .host = recording != nullptr ? recording->host() : seams_.host,
-               .observer = recording_ ? recording_->observer() : observer_,
-               .position = position_} {}
+        accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
+        parts_{
+            .files = recorded_ ? *recorded_ : files_,
+            .transport = transport_,
+            .collectives = accounted_collectives_ ? static_cast<Collectives&>(*accounted_collectives_) : collectives_,
+            .store = store_,
+            .compute = compute_,
+            .clock = seams_.clock,
+            .host = recording != nullptr ? recording->host() : seams_.host,
+            .observer = recording_ ? recording_->observer() : observer_,
+            .position = position_} {}
 
   Parts& parts() { return parts_; }
   const Position& position() const { return position_; }
+  void close_account() {
+    if (account_) account_->close();
+  }
 
  private:
   Status journal(const Firing& firing) override {
@@ -128,8 +125,11 @@ class SimWorld::TaskBox final : private Effects {
   FaultyStore store_;
   sim::CostedCompute costed_;
   FaultyCompute compute_;
+  std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
+  std::unique_ptr<AccountingTransport> accounted_transport_;
   TransportCollectives plain_collectives_;
   FaultyCollectives collectives_;
+  std::unique_ptr<AccountingCollectives> accounted_collectives_;
   Parts parts_;
 };
 
@@ -137,7 +137,7 @@ class SimWorld::TaskBox final : private Effects {
 struct SimWorld::PublisherBox {
   PublisherBox(SimWorld& world, sim::Attempt& attempt, int rank, const AttemptOrder& order, FireCounts& shared,
                RankRecording* recording)
-      : task(world, attempt, rank, order, &shared, recording), publisher(world.subject_.publisher()) {}
+      : task(world, attempt, rank, order, &shared, recording, true), publisher(world.subject_.publisher()) {}
 
   TaskBox task;
   std::unique_ptr<AsyncPublisher> publisher;
@@ -155,7 +155,7 @@ class SimWorld::RankBox final {
                        : std::make_unique<RankRecording>(*world.options_.recorder, attempt.seams(rank),
                                                          Position{.attempt = order.attempt, .rank = rank},
                                                          world.resources_.machine.scheduler())),
-        task_(world, attempt, rank, order, &fired_, recording_.get()),
+        task_(world, attempt, rank, order, &fired_, recording_.get(), false),
         protocol_(world.subject_.protocol()),
         rules_(world.subject_.rules()),
         context_{.job = world.subject_.plan.job,
@@ -179,6 +179,8 @@ class SimWorld::RankBox final {
     } catch (const CheckFailure& failure) {
       status_ = Error{.code = Code::internal, .message = failure.what()};
     }
+    task_.close_account();
+    if (aside_) aside_->task.close_account();
   }
 
   // Once the rank has ended, by whatever way.
