@@ -61,7 +61,7 @@ class Rooms:
                 elif word in lists:
                     key = word
                 else:
-                    lists[key].append(word)
+                    lists[key].append(word.removeprefix("${").removesuffix("}"))
             self.rooms[folder], self.test_rooms[folder] = lists["ROOMS"], lists["TEST_ROOMS"]
             self.links[folder] = lists["LINK"]
 

@@ -75,6 +75,7 @@ void detail::destroy(ValueRep* rep) {
     std::destroy_n(parts, rep->size);
   }
   ValueRep* parent = rep->parent;
+  delete rep->on_device;
   rep->~ValueRep();
   ::operator delete(static_cast<void*>(rep));
   if (parent && parent->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(parent);
@@ -97,6 +98,30 @@ Value Value::copy_of(std::span<const std::int64_t> words) {
 
 Value Value::copy_of(std::span<const float> numbers) {
   return copy_of(DType::f32, Shape{static_cast<std::int64_t>(numbers.size())}, std::as_bytes(numbers));
+}
+
+Value Value::on_device(DType dtype, const Shape& shape, std::unique_ptr<DeviceBuffer> buffer) {
+  FD_CHECK(buffer, "a Value of no device");
+  auto on_device = std::make_unique<detail::OnDevice>();
+  on_device->buffer = std::move(buffer);
+  Value value(allocate(dtype, shape, static_cast<std::size_t>(shape.count()) * size_of(dtype)));
+  value.rep_->on_device = on_device.release();
+  return value;
+}
+
+void Value::fetch_from_device() const {
+  detail::OnDevice& there = *rep_->on_device;
+  int state = detail::OnDevice::not_here;
+  if (there.state.compare_exchange_strong(state, detail::OnDevice::on_the_way)) {
+    there.buffer->fetch({const_cast<std::byte*>(rep_->data), rep_->size});
+    there.state.store(detail::OnDevice::here);
+    there.state.notify_all();
+    return;
+  }
+  while (state != detail::OnDevice::here) {
+    there.state.wait(state);
+    state = there.state.load();
+  }
 }
 
 Value Value::pack(std::span<const Value> parts) {
@@ -197,7 +222,7 @@ MutableValue::MutableValue(DType dtype, const Shape& shape)
 
 MutableValue::MutableValue(Value value) {
   FD_CHECK(value && !value.is_pack(), "only a buffer can be updated in place");
-  if (value.unique()) {
+  if (value.unique() && !value.device_buffer()) {
     value.rep_->digest_known.store(false, std::memory_order_release);
     value_ = std::move(value);
   } else {

@@ -4,6 +4,8 @@
 // Values travel by reference: a send, a shard write or a snapshot in the sim world copies nothing. A Pack is a Value
 // made of Values; its digest is the hash of theirs, so any composition can be looked up at once.
 //
+// A Value may lie on a device: then the device's own kernels use it there, and everybody else sees a copy on the host.
+//
 // Threads: the count is atomic; the digest may be computed by two threads at once, with the same result.
 // Errors: wrong use (a shape that does not match, data() of a pack) fails a check.
 #pragma once
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -49,7 +52,22 @@ class Shape {
 
 class Value;
 
+// What a Value on a device is there. The device's room derives from it.
+class DeviceBuffer {
+ public:
+  virtual ~DeviceBuffer() = default;
+  // Waits until the buffer is ready and copies it to the host, all of it. Threads: any.
+  virtual void fetch(std::span<std::byte> host) const = 0;
+};
+
 namespace detail {
+
+// The host's copy of a Value on a device is made when somebody first looks at its bytes.
+struct OnDevice {
+  enum State : int { not_here, on_the_way, here };
+  std::unique_ptr<DeviceBuffer> buffer;
+  std::atomic<int> state = not_here;
+};
 
 struct ValueRep {
   std::atomic<std::uint32_t> references{1};
@@ -59,6 +77,7 @@ struct ValueRep {
   std::size_t size = 0;             // bytes of data; for a pack the number of parts
   const std::byte* data = nullptr;  // behind the header, or inside `parent`
   ValueRep* parent = nullptr;       // a slice keeps its parent alive
+  OnDevice* on_device = nullptr;    // of a Value that a device made
   Digest digest;
 };
 
@@ -89,6 +108,11 @@ class Value {
   static Value pack(std::span<const Value> parts);
   static Value pack(std::initializer_list<Value> parts) { return pack(std::span(parts.begin(), parts.size())); }
 
+  // What a device made and holds; its bytes come to the host when they are first asked for.
+  static Value on_device(DType dtype, const Shape& shape, std::unique_ptr<DeviceBuffer> buffer);
+  // Nothing for a Value of the host.
+  const DeviceBuffer* device_buffer() const { return rep_->on_device ? rep_->on_device->buffer.get() : nullptr; }
+
   explicit operator bool() const { return rep_ != nullptr; }
   DType dtype() const { return rep_->dtype; }
   const Shape& shape() const { return rep_->shape; }
@@ -97,6 +121,7 @@ class Value {
 
   std::span<const std::byte> bytes() const {
     FD_CHECK(!is_pack(), "a pack has parts, not bytes");
+    fetch();
     return {rep_->data, rep_->size};
   }
   std::size_t size() const { return bytes().size(); }  // in bytes
@@ -105,6 +130,7 @@ class Value {
   std::span<const T> as() const {
     FD_CHECK(size_of(dtype()) == sizeof(T), "asked for elements of {} bytes of a value of {}", sizeof(T),
              to_string(dtype()));
+    fetch();
     return {reinterpret_cast<const T*>(rep_->data), rep_->size / sizeof(T)};
   }
 
@@ -153,6 +179,10 @@ class Value {
   friend class MutableValue;
   explicit Value(detail::ValueRep* rep) : rep_(rep) {}
   Digest compute_digest() const;
+  void fetch() const {
+    if (rep_->on_device) fetch_from_device();
+  }
+  void fetch_from_device() const;
 
   detail::ValueRep* rep_ = nullptr;
 };

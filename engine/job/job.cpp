@@ -168,6 +168,8 @@ std::vector<std::string> mistakes_in(const Job& job) {
   mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
   mistakes.require(job.numerics == Numerics::pinned, "numerics is native: only pinned is supported yet");
   check_lanes(job, mistakes);
+  mistakes.require(job.collectives == Reduction::tree || job.device == Device::cuda,
+                   "collectives is native and device is cpu: NCCL's reductions need device cuda");
   mistakes.require(job.steps >= 1 && job.steps <= 10'000'000, "steps is {}: give 1 to 10000000", job.steps);
   mistakes.require(job.checkpoint.every >= 0, "checkpoint.every is {}: give 0 (at the end only) or more",
                    job.checkpoint.every);

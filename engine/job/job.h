@@ -153,6 +153,15 @@ struct Cluster {
 
 enum class Numerics : std::uint8_t { pinned, native };
 
+// Where kernels run. Other bits on each, so it is part of the numerics key, not of the job's digest.
+enum class Device : std::uint8_t { cpu, cuda };
+
+// Who adds what comes from other ranks.
+enum class Reduction : std::uint8_t {
+  tree,    // the fixed tree over lanes
+  native,  // NCCL: the same bits on every run of one layout only
+};
+
 struct Job {
   std::string name;  // of the file, without its ending
   ModelSpec model;
@@ -162,6 +171,8 @@ struct Job {
   OptimizerSpec optimizer;
   PrecisionSpec precision;
   Numerics numerics = Numerics::pinned;
+  Device device = Device::cpu;
+  Reduction collectives = Reduction::tree;
   int steps = 1;
   CheckpointSpec checkpoint;
   Cluster cluster;

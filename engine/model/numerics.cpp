@@ -42,11 +42,10 @@ Value tokens_for(const ModelSpec& spec, std::int64_t rows) {
 }
 
 // Every segment forward and backward; parameters are noise, so that all tensors matter.
-void probe_model(const ModelSpec& spec, std::int64_t rows, DigestBuilder& digest) {
+void probe_model(Compute& compute, const ModelSpec& spec, std::int64_t rows, DigestBuilder& digest) {
   Job job;
   job.model = spec;
   const Model model(job);
-  DirectCompute compute;
   const RandomCounter random{.key = 11, .counter = 3};
   const Targets targets{.tokens = tokens_for(spec, rows), .row_mask = {}};
   const auto get = [](auto result) {
@@ -98,10 +97,15 @@ void set_numerics(Numerics numerics) { numerics == Numerics::pinned ? pin_numeri
 std::string cpu_capability() { return at::get_cpu_capability(); }
 
 Digest numerics_probe() {
+  DirectCompute compute;
+  return numerics_probe(compute);
+}
+
+Digest numerics_probe(Compute& compute) {
   DigestBuilder digest;
-  probe_model({.layers = 1, .width = 16, .heads = 2, .sequence = 16, .dropout = 0.1}, 2, digest);
-  probe_model({.layers = 1, .width = 48, .heads = 3, .sequence = 33, .dropout = 0.1}, 3, digest);
-  probe_model({.layers = 1, .width = 128, .heads = 4, .sequence = 128, .dropout = 0.0}, 1, digest);
+  probe_model(compute, {.layers = 1, .width = 16, .heads = 2, .sequence = 16, .dropout = 0.1}, 2, digest);
+  probe_model(compute, {.layers = 1, .width = 48, .heads = 3, .sequence = 33, .dropout = 0.1}, 3, digest);
+  probe_model(compute, {.layers = 1, .width = 128, .heads = 4, .sequence = 128, .dropout = 0.0}, 1, digest);
   probe_arithmetic(digest);
   return digest.finish();
 }

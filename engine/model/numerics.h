@@ -9,6 +9,7 @@
 
 #include "engine/base/digest.h"
 #include "engine/job/job.h"
+#include "engine/seam/compute.h"
 
 namespace firedrill {
 
@@ -26,6 +27,8 @@ std::string cpu_capability();
 // Digest over the results of every operation that the segments and the optimizer use, on fixed pseudo-random inputs of
 // several shapes. Costs some milliseconds; ask once per process.
 Digest numerics_probe();
+// The same of what runs the segments elsewhere.
+Digest numerics_probe(Compute& compute);
 
 // "libtorch-2.11.0/cpu/<probe digest>", with "/native" behind it in native mode. Runs the probe.
 std::string numerics_key(Numerics numerics);

@@ -138,7 +138,7 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
       fmt::format("firedrill replay {}{}{}", given, common.seed ? fmt::format(" --seed {}", *common.seed) : "",
                   common.mutant.empty() ? "" : " --mutant " + common.mutant);
   progress.done(to_string(run.verdict));
-  result.report.environment.numerics_key = session.numerics_key(plan->job.numerics);
+  result.report.environment.numerics_key = session.numerics_key(plan->job);
   result.report.runs.push_back(std::move(run));
   conclude(result.report);
   return result;

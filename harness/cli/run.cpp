@@ -64,7 +64,7 @@ VerbResult work(const RunArguments& arguments, const CommonOptions& common, Stre
       progress.done(fmt::format("{} {}", to_string(report.runs[i].verdict), scenario.path));
       const std::lock_guard lock(mutex);
       if (report.environment.numerics_key.empty()) {
-        report.environment.numerics_key = session.numerics_key(plan.job.numerics);
+        report.environment.numerics_key = session.numerics_key(plan.job);
       }
     });
   }

@@ -1,6 +1,6 @@
 #include "harness/explore/subject.h"
 
-#include "engine/model/numerics.h"
+#include "engine/train/device/job_compute.h"
 #include "harness/golden/record.h"
 #include "harness/mutants/mutants.h"
 
@@ -20,7 +20,7 @@ Result<std::unique_ptr<ExploreSubject>> ExploreSubject::make(const Plan& plan,
   FD_TRY(Sampler sampler, Sampler::make(plan.job, split.training.count()));
   std::unique_ptr<ExploreSubject> subject(
       new ExploreSubject(plan, std::move(corpus), std::move(split), std::move(sampler)));
-  const std::string numerics = numerics_key(plan.job.numerics);
+  const std::string numerics = numerics_key_of(plan.job);
   subject->identity_ =
       make_run_identity(subject->plan_.job, plan.layout, plan.run_id, subject->corpus_.digest, numerics);
   const GoldenKey key{.job = digest_of_job(plan.job), .corpus = subject->corpus_.digest, .numerics = numerics};

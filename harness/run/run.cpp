@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-#include "engine/model/numerics.h"
+#include "engine/train/device/job_compute.h"
 #include "harness/golden/record.h"
 #include "harness/history/lines.h"
 #include "harness/mutants/mutants.h"
@@ -75,7 +75,7 @@ struct Session::Impl {
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
   Bench& bench_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
-  const std::string& numerics(Numerics numerics);
+  const std::string& numerics(const Job& job);
   void tell(std::string_view what) const {
     if (options.progress) options.progress(what);
   }
@@ -86,18 +86,22 @@ struct Session::Impl {
   SimResources resources;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
   std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
-  std::map<Numerics, std::string> numerics_keys;
+  std::map<std::tuple<Numerics, Device, Reduction>, std::string> numerics_keys;
   std::uint64_t sim_runs = 0;
 };
 
-const std::string& Session::Impl::numerics(Numerics numerics) {
-  std::string& key = numerics_keys[numerics];
-  if (key.empty()) key = firedrill::numerics_key(numerics);
+const std::string& Session::Impl::numerics(const Job& job) {
+  std::string& key = numerics_keys[{job.numerics, job.device, job.collectives}];
+  if (key.empty()) key = numerics_key_of(job);
   return key;
 }
 
 Result<Prepared*> Session::Impl::prepare(const Job& job) {
-  const std::string key = digest_of_job(job).hex() + job.data.corpus;
+  if (std::string trouble = device_trouble(job); !trouble.empty()) {
+    return Error{.code = Code::invalid_input, .message = std::move(trouble)};
+  }
+  const std::string key = fmt::format("{}{}{}{}", digest_of_job(job).hex(), static_cast<int>(job.device),
+                                      static_cast<int>(job.collectives), job.data.corpus);
   auto& slot = prepared[key];
   if (!slot) {
     FD_TRY(Corpus corpus, load_corpus(job.data.corpus));
@@ -114,8 +118,7 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
 
 Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
   if (job.golden) return &*job.golden;
-  const GoldenKey key{
-      .job = digest_of_job(job.job), .corpus = job.corpus.digest, .numerics = numerics(job.job.numerics)};
+  const GoldenKey key{.job = digest_of_job(job.job), .corpus = job.corpus.digest, .numerics = numerics(job.job)};
   if (!options.golden_directory.empty()) {
     const auto file = options.golden_directory / golden_file_name(job.job.name, key);
     Result<Golden> recorded = read_golden(file);
@@ -149,8 +152,7 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   Bench& bench = slot->second;
   if (fresh) {
     bench.job = plan.job;
-    bench.identity =
-        make_run_identity(bench.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job.numerics));
+    bench.identity = make_run_identity(bench.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job));
     bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, tables);
   }
   return bench;
@@ -184,7 +186,7 @@ Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(std::mov
 Session::~Session() = default;
 
 const History& Session::history() const { return impl_->history; }
-const std::string& Session::numerics_key(Numerics numerics) { return impl_->numerics(numerics); }
+const std::string& Session::numerics_key(const Job& job) { return impl_->numerics(job); }
 
 Result<const Golden*> Session::golden(const Job& job, std::string* note) {
   FD_TRY(Prepared* const prepared, impl_->prepare(job));
@@ -195,7 +197,7 @@ Result<const Golden*> Session::golden(const Job& job, std::string* note) {
 
 Result<Golden> Session::record(const Job& job) {
   FD_TRY(Prepared* const prepared, impl_->prepare(job));
-  return record_golden(job, prepared->model, prepared->corpus, numerics_key(job.numerics));
+  return record_golden(job, prepared->model, prepared->corpus, numerics_key(job));
 }
 
 Result<Trial> Session::trial(const Plan& plan, bool with_digest) {

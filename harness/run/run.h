@@ -57,7 +57,7 @@ class Session {
   // Recorded, cached or computed now; `note` says which if that matters to a person.
   Result<const Golden*> golden(const Job& job, std::string* note = nullptr);
   Result<Golden> record(const Job& job);
-  const std::string& numerics_key(Numerics numerics);
+  const std::string& numerics_key(const Job& job);
 
  private:
   struct Impl;

@@ -238,6 +238,8 @@ Names<Precision> names_of(Precision) {
   return {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"fp16", Precision::fp16}};
 }
 Names<Numerics> names_of(Numerics) { return {{"pinned", Numerics::pinned}, {"native", Numerics::native}}; }
+Names<Device> names_of(Device) { return {{"cpu", Device::cpu}, {"cuda", Device::cuda}}; }
+Names<Reduction> names_of(Reduction) { return {{"tree", Reduction::tree}, {"native", Reduction::native}}; }
 Names<Guard> names_of(Guard) { return {{"off", Guard::off}, {"record", Guard::record}, {"check", Guard::check}}; }
 Names<WorldKind> names_of(WorldKind) { return {{"sim", WorldKind::sim}, {"process", WorldKind::process}}; }
 Names<RecoveryPolicy> names_of(RecoveryPolicy) { return {{"restart", RecoveryPolicy::restart}}; }

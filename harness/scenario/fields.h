@@ -78,6 +78,8 @@ Names<CatalogKind> names_of(CatalogKind);
 Names<PipelineSchedule> names_of(PipelineSchedule);
 Names<Recompute> names_of(Recompute);
 Names<Numerics> names_of(Numerics);
+Names<Device> names_of(Device);
+Names<Reduction> names_of(Reduction);
 Names<Guard> names_of(Guard);
 Names<WorldKind> names_of(WorldKind);
 Names<RecoveryPolicy> names_of(RecoveryPolicy);
@@ -216,6 +218,8 @@ void visit(V& v, JobText& text) {
   v.field("optimizer", job.optimizer);
   v.field("precision", job.precision);
   v.field("numerics", job.numerics);
+  v.field("device", job.device, job.device == Device::cpu);
+  v.field("collectives", job.collectives, job.collectives == Reduction::tree);
   v.required("steps", job.steps);
   v.field("checkpoint", job.checkpoint);
   v.field("cluster", job.cluster);

@@ -14,6 +14,7 @@
 #include "engine/os/process_host.h"
 #include "engine/os/tcp_store.h"
 #include "engine/os/tcp_transport.h"
+#include "engine/train/device/job_compute.h"
 #include "engine/train/recovery.h"
 #include "faults/faulty_collectives.h"
 #include "faults/faulty_compute.h"
@@ -147,14 +148,14 @@ Status ProcessRank::run(Channel& channel, Transport& transport, const MutantPart
   FD_TRY(const std::unique_ptr<TcpStore> store,
          TcpStore::connect("127.0.0.1", assignment_.store_port, assignment_.epoch, abort_));
   FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(assignment_.disk));
-  DirectCompute direct;
+  JobCompute kernels(plan_.job, start_.rank);
   return train({.files = *files,
                 .transport = transport,
                 .store = *store,
                 .clock = clock_,
                 .host = host_,
                 .observer = observer,
-                .compute = direct},
+                .compute = kernels},
                make);
 }
 

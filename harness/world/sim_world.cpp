@@ -231,6 +231,7 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
       history_(history),
       options_(options),
       recorder_(history, [&resources] { return resources.machine.now(); }),
+      direct_(subject.plan.job),
       memo_(direct_, resources.memo),
       checked_(options.memo ? static_cast<Compute&>(memo_) : direct_),
       kernels_(options.digest_check ? static_cast<Compute&>(checked_)

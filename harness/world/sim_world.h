@@ -12,6 +12,7 @@
 #include "engine/sim/digest_check.h"
 #include "engine/sim/machine.h"
 #include "engine/sim/memo.h"
+#include "engine/train/device/job_compute.h"
 #include "faults/persistence/recorder.h"
 #include "harness/history/recorder.h"
 #include "harness/world/probe.h"
@@ -66,7 +67,7 @@ class SimWorld final : public World {
   History& history_;
   SimOptions options_;
   HistoryRecorder recorder_;
-  DirectCompute direct_;
+  JobCompute direct_;
   sim::MemoCompute memo_;
   sim::DigestCheckCompute checked_;
   Compute& kernels_;                 // the outermost of these that the options ask for

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string_view>
 
-#include "engine/comm/cuda/device_buffer.h"
+#include "engine/comm/cuda/staging_buffer.h"
 #include "engine/comm/nccl/communicator.h"
 #include "engine/seam/clock.h"
 #include "engine/seam/store.h"
@@ -46,7 +46,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(Clock& clock, int device) : clock_(clock), device_(device) {}
   // What a send still needs until it is done.
   struct Pending {
-    DeviceBuffer buffer;
+    StagingBuffer buffer;
     cudaEvent_t done = nullptr;
   };
 
@@ -65,8 +65,8 @@ class NcclCommunicator final : public Communicator {
   int device_;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  DeviceBuffer out_;
-  DeviceBuffer in_;
+  StagingBuffer out_;
+  StagingBuffer in_;
   std::deque<Pending> pending_;
   std::atomic<bool> abort_asked_ = false;
 };

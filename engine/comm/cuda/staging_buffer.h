@@ -1,4 +1,4 @@
-// DeviceBuffer: memory of the current GPU that grows when more is asked for.
+// StagingBuffer: memory of the current GPU that grows when more is asked for.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace firedrill {
 
-class DeviceBuffer {
+class StagingBuffer {
  public:
-  DeviceBuffer() = default;
-  DeviceBuffer(DeviceBuffer&& other) noexcept
+  StagingBuffer() = default;
+  StagingBuffer(StagingBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+  StagingBuffer& operator=(StagingBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~DeviceBuffer() {
+  ~StagingBuffer() {
     if (data_) cudaFree(data_);
   }
 
