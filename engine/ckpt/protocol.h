@@ -124,6 +124,10 @@ class Protocol {
   // Sees the decoded state before it becomes the live one. Called on all ranks.
   virtual Status restored(const CheckpointContext& ctx, const FindResult& found, StateView& state);
 
+  // --- Both ways ---------------------------------------------------------------------------------------------------
+  // A list without values as it is written and read: under which names, and who of those that hold the same saves what.
+  virtual StateView as_saved(StateView list) const;
+
   // --- For overriding steps ----------------------------------------------------------------------------------------
   // Creates `path`, writes, syncs, closes. Its name is not durable yet.
   static Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace firedrill {
 namespace {
 
@@ -27,6 +29,21 @@ class Mistakes {
   std::vector<std::string> found_;
 };
 
+void check_experts(const ModelSpec& model, Mistakes& mistakes) {
+  mistakes.require(model.experts >= 0 && model.experts <= 4096, "model.experts is {}: give 0 (one MLP) to 4096",
+                   model.experts);
+  if (model.experts < 1 || model.experts > 4096) return;
+  mistakes.require(model.top_k >= 1 && model.top_k <= model.experts,
+                   "model.top_k is {} of model.experts {}: the nearest that fits is {}", model.top_k, model.experts,
+                   std::clamp(model.top_k, 1, model.experts));
+  mistakes.require(model.capacity_factor > 0.0 && model.capacity_factor <= 1e6,
+                   "model.capacity_factor is {}: give a number in (0, 1000000]; 1 is just room for evenly spread "
+                   "tokens, {} drops none",
+                   model.capacity_factor, static_cast<double>(model.experts) / std::max(model.top_k, 1));
+  mistakes.require(model.balance_loss >= 0.0 && model.balance_loss <= 1e6,
+                   "model.balance_loss is {}: give 0 (off) or more, at most 1000000", model.balance_loss);
+}
+
 void check_model(const ModelSpec& model, Mistakes& mistakes) {
   mistakes.require(model.layers >= 1 && model.layers <= 1024, "model.layers is {}: give 1 to 1024", model.layers);
   mistakes.require(model.width >= 1 && model.width <= 65536, "model.width is {}: give 1 to 65536", model.width);
@@ -40,7 +57,7 @@ void check_model(const ModelSpec& model, Mistakes& mistakes) {
                    "model.kv_heads is {}: only as many as model.heads ({}) are supported yet", model.kv_heads,
                    model.heads);
   mistakes.require(!model.tied_embedding, "model.tied_embedding is true: only false is supported yet");
-  mistakes.require(model.experts == 0, "model.experts is {}: only 0 is supported yet", model.experts);
+  check_experts(model, mistakes);
   mistakes.require(model.dropout >= 0.0 && model.dropout < 1.0, "model.dropout is {}: give a number in [0, 1)",
                    model.dropout);
 }

@@ -28,7 +28,7 @@ struct ModelSpec {
   int experts = 0;
   int top_k = 2;
   double capacity_factor = 1.25;  // rows of an expert for one lane: factor * top_k * tokens / experts, rounded up
-  double balance_loss = 0.01;     // weight of the router's load-balancing loss
+  double balance_loss = 0.01;     // weight of the router's load-balancing loss, which the reported loss leaves out
 
   int hidden_size() const { return hidden > 0 ? hidden : (8 * width / 3 + 7) / 8 * 8; }
   bool operator==(const ModelSpec&) const = default;

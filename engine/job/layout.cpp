@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/base/text.h"
 
 namespace firedrill {
@@ -19,6 +21,39 @@ int nearest_divisor(int lanes, int degree) {
 LaneRange share(int lanes, int degree, int index) {
   const int each = lanes / degree;
   return LaneRange{.begin = index * each, .end = (index + 1) * each};
+}
+
+// Whether ep groups are whole runs of the grid (layout.h), and the experts divide.
+bool is_expert_degree(int ep, const Layout& layout, int experts) {
+  const int grid = layout.dp * layout.cp;
+  return grid % ep == 0 && experts % ep == 0 && (layout.cp % ep == 0 || ep % layout.cp == 0);
+}
+
+void check_experts(const Layout& layout, const Job& job, std::vector<std::string>& mistakes) {
+  const int experts = job.model.experts;
+  const int ep = layout.ep;
+  if (ep < 1) {
+    mistakes.push_back(fmt::format("layout.ep is {}: give 1 or more", ep));
+    return;
+  }
+  if (experts < 1) {
+    if (ep > 1) mistakes.push_back(fmt::format("layout.ep is {} and the job has no experts: only 1 fits", ep));
+    return;
+  }
+  if (layout.dp < 1 || layout.cp < 1 || is_expert_degree(ep, layout, experts)) return;
+  int nearest = 1;
+  for (int candidate = 1; candidate <= layout.dp * layout.cp; ++candidate) {
+    if (is_expert_degree(candidate, layout, experts) && std::abs(candidate - ep) < std::abs(nearest - ep)) {
+      nearest = candidate;
+    }
+  }
+  std::string reason = fmt::format("is neither a divisor nor a multiple of cp, {}", layout.cp);
+  if (experts % ep != 0) {
+    reason = fmt::format("does not divide the job's {} experts", experts);
+  } else if (layout.dp * layout.cp % ep != 0) {
+    reason = fmt::format("does not divide dp x cp = {} x {} = {}", layout.dp, layout.cp, layout.dp * layout.cp);
+  }
+  mistakes.push_back(fmt::format("layout.ep is {} and {}: the nearest that fits is {}", ep, reason, nearest));
 }
 
 int rank_at(const Layout& layout, const RankPlace& place) {
@@ -133,7 +168,7 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
     if (degree != supported)
       mistakes.push_back(fmt::format("layout.{} is {}: only {} is supported yet", name, degree, supported));
   };
-  only("ep", layout.ep, 1);
+  check_experts(layout, job, mistakes);
   if (layout.zero < 0 || layout.zero > 3) {
     mistakes.push_back(fmt::format("layout.zero is {}: give 0 to 3", layout.zero));
   }
@@ -157,7 +192,17 @@ RankPlace place_of(const Job& job, const Layout& layout, int rank) {
   place.tp_lanes = share(job.lanes.tp, layout.tp, place.tp);
   place.cp_lanes = share(job.lanes.cp, layout.cp, place.cp);
   place.chunks = layout.sequence_parallel ? place.tp_lanes : LaneRange{.begin = 0, .end = job.lanes.tp};
+  const ExpertBlock block = expert_block(layout);
+  place.ep = place.dp % block.dp * block.cp + place.cp % block.cp;
+  place.experts = share(job.model.experts, layout.ep, place.ep);
+  place.expert_dp_lanes = share(job.lanes.dp, layout.dp / block.dp, place.dp / block.dp);
+  place.expert_cp_lanes = share(job.lanes.cp, layout.cp / block.cp, place.cp / block.cp);
   return place;
+}
+
+ExpertBlock expert_block(const Layout& layout) {
+  const int cp = std::min(layout.ep, layout.cp);
+  return {.dp = layout.ep / cp, .cp = cp};
 }
 
 LaneRange dp_lanes_of(const Job& job, const Layout& layout, int rank) { return place_of(job, layout, rank).dp_lanes; }
@@ -190,13 +235,28 @@ Groups groups_of(const Job& job, const Layout& layout, int rank) {
   groups.pp_backward = groups.pp;
   groups.pp_backward.id = 8;
   groups.pp_backward.name = "pp.backward";
+  const ExpertBlock block = expert_block(layout);
+  const auto in_block = [block](RankPlace& other, int i) {
+    other.dp += i / block.cp - other.dp % block.dp;
+    other.cp += i % block.cp - other.cp % block.cp;
+  };
   groups.model = group_along(
-      job, layout, place, 7, "model", layout.pp * layout.tp,
-      [&layout](RankPlace& other, int i) {
-        other.pp = i / layout.tp;
+      job, layout, place, 7, "model", layout.pp * layout.ep * layout.tp,
+      [&](RankPlace& other, int i) {
+        other.pp = i / (layout.ep * layout.tp);
+        in_block(other, i / layout.tp % layout.ep);
         other.tp = i % layout.tp;
       },
       one_each);
+  groups.ep = group_along(job, layout, place, 9, "ep", layout.ep, in_block, one_each);
+  groups.expert_cp = group_along(
+      job, layout, place, 10, "expert.cp", layout.cp / block.cp,
+      [block](RankPlace& other, int i) { other.cp = other.cp % block.cp + i * block.cp; },
+      [](const RankPlace& other, int) { return other.expert_cp_lanes; });
+  groups.expert_dp = group_along(
+      job, layout, place, 11, "expert.dp", layout.dp / block.dp,
+      [block](RankPlace& other, int i) { other.dp = other.dp % block.dp + i * block.dp; },
+      [](const RankPlace& other, int) { return other.expert_dp_lanes; });
   return groups;
 }
 

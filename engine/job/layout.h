@@ -3,6 +3,11 @@
 //
 // Ranks are numbered so that tp is innermost, then cp, then dp, then pp: rank = ((pp * DP + dp) * CP + cp) * TP + tp.
 // What most often talks lies closest together, so it stays inside a node.
+//
+// Experts: ep ranks in a row of the (dp, cp) grid, cp fastest, with the same tp and pp place, are an ep group. Each
+// holds experts / ep of every layer's experts, in order, and works for the tokens of all of the group's (dp, cp) lanes.
+// ep divides dp * cp, and is a divisor or a multiple of cp, so that what one rank works for is whole runs of cp lanes
+// of whole runs of dp lanes: the sums over lanes are then the same two trees as those of everything else.
 #pragma once
 
 #include <string>
@@ -75,7 +80,19 @@ struct RankPlace {
   // The (cp, tp) chunks of the sequence whose norm, dropout and residual this rank computes, for each of its cp lanes:
   // all, or with sequence parallelism those of its tp lanes.
   LaneRange chunks;
+  // Which experts of each layer this rank holds, and whose tokens they work for: the lanes of its ep group.
+  int ep = 0;
+  LaneRange experts;
+  LaneRange expert_dp_lanes;
+  LaneRange expert_cp_lanes;
 };
+
+// The shape of an ep group in the grid of dp and cp ranks. dp * cp = ep.
+struct ExpertBlock {
+  int dp = 1;
+  int cp = 1;
+};
+ExpertBlock expert_block(const Layout& layout);
 
 RankPlace place_of(const Job& job, const Layout& layout, int rank);
 
@@ -88,7 +105,11 @@ struct Groups {
   Group cp;
   Group pp;           // the stages of one pipeline, first to last; one lane each: activations, forwards
   Group pp_backward;  // the same for gradients, so that the two never meet
-  Group model;        // the ranks that hold one whole model together: all of one (dp, cp); one lane each
+  Group model;        // the ranks that hold one whole model together: all of one ep group; one lane each
+  Group ep;           // the ranks among which one place's experts lie; one lane each
+  // Those that hold the same experts: over which cp lanes' and then dp lanes' gradients of an expert are added.
+  Group expert_cp;
+  Group expert_dp;
 };
 
 Groups groups_of(const Job& job, const Layout& layout, int rank);

@@ -48,13 +48,56 @@ TEST(Layouts, AnInterleavedScheduleNeedsUnitsThatItsRanksDivide) {
               ElementsAre(AllOf(HasSubstr("1 x 3 = 3 are not"), HasSubstr("nearest pp is 1"))));
 }
 
+Job with_experts() {
+  Job job = hybrid();
+  job.model.experts = 8;
+  return job;
+}
+
+TEST(Layouts, AnExpertDegreeThatDoesNotFitIsRefusedWithTheNumbersAndTheNearest) {
+  EXPECT_THAT(mistakes_in({.dp = 4, .ep = 3}, with_experts()),
+              ElementsAre(AllOf(HasSubstr("layout.ep is 3"), HasSubstr("8 experts"), HasSubstr("fits is 2"))));
+  EXPECT_THAT(mistakes_in({.dp = 2, .ep = 8}, with_experts()),
+              ElementsAre(AllOf(HasSubstr("layout.ep is 8"), HasSubstr("2 x 1 = 2"), HasSubstr("fits is 2"))));
+  EXPECT_THAT(mistakes_in({.dp = 4, .ep = 0}, with_experts()), ElementsAre(HasSubstr("layout.ep is 0")));
+  EXPECT_THAT(mistakes_in({.dp = 4, .ep = 2}, hybrid()),
+              ElementsAre(AllOf(HasSubstr("layout.ep is 2"), HasSubstr("no experts"))));
+  EXPECT_THAT(mistakes_in({.dp = 4, .cp = 2, .ep = 8}, with_experts()), IsEmpty());
+  Job six = with_experts();
+  six.model.experts = 12;
+  six.model.sequence = 48;
+  six.lanes.cp = 3;
+  EXPECT_THAT(mistakes_in({.dp = 4, .cp = 3, .ep = 4}, six),
+              ElementsAre(AllOf(HasSubstr("layout.ep is 4"), HasSubstr("cp, 3"), HasSubstr("fits is 3"))));
+}
+
+TEST(Layouts, ExpertsThatAJobCannotHaveAreRefusedWithTheNumbers) {
+  const auto mistakes = [](int experts, int top_k, double factor, double balance) {
+    Job job = hybrid();
+    job.model.experts = experts;
+    job.model.top_k = top_k;
+    job.model.capacity_factor = factor;
+    job.model.balance_loss = balance;
+    return mistakes_in(job);
+  };
+  EXPECT_THAT(mistakes(8, 2, 1.25, 0.01), IsEmpty());
+  EXPECT_THAT(mistakes(-1, 2, 1.25, 0.01), ElementsAre(HasSubstr("model.experts is -1")));
+  EXPECT_THAT(mistakes(8, 9, 1.25, 0.01),
+              ElementsAre(AllOf(HasSubstr("top_k is 9"), HasSubstr("experts 8"), HasSubstr("fits is 8"))));
+  EXPECT_THAT(mistakes(8, 0, 1.25, 0.01), ElementsAre(AllOf(HasSubstr("top_k is 0"), HasSubstr("fits is 1"))));
+  EXPECT_THAT(mistakes(8, 2, 0, 0.01),
+              ElementsAre(AllOf(HasSubstr("capacity_factor is 0"), HasSubstr("4 drops none"))));
+  EXPECT_THAT(mistakes(8, 2, -1, -2), ElementsAre(HasSubstr("capacity_factor is -1"), HasSubstr("balance_loss is -2")));
+}
+
 // Every rank is in one place; the members of a group say the same of it.
 TEST(Groups, EachRankIsInOneGroupOfEachKindAndAllMembersAgree) {
-  const Job job = hybrid();
-  const Layout layout{.dp = 4, .tp = 2, .pp = 2, .cp = 2};
+  const Job job = with_experts();
+  const Layout layout{.dp = 4, .tp = 2, .pp = 2, .cp = 2, .ep = 4};
   std::vector<Groups> all;
   for (int rank = 0; rank < layout.world_size(); ++rank) all.push_back(groups_of(job, layout, rank));
-  for (const auto kind : {&Groups::dp, &Groups::tp, &Groups::cp, &Groups::pp, &Groups::model, &Groups::pp_backward}) {
+  for (const auto kind : {&Groups::dp, &Groups::tp, &Groups::cp, &Groups::pp, &Groups::model, &Groups::pp_backward,
+                          &Groups::ep, &Groups::expert_cp, &Groups::expert_dp}) {
     std::set<std::vector<int>> groups;
     for (int rank = 0; rank < layout.world_size(); ++rank) {
       const Group& group = all[static_cast<std::size_t>(rank)].*kind;
@@ -71,8 +114,26 @@ TEST(Groups, EachRankIsInOneGroupOfEachKindAndAllMembersAgree) {
   }
   std::set<std::uint32_t> ids;
   const Groups& g = all.front();
-  for (const Group* group : {&g.world, &g.publish, &g.dp, &g.tp, &g.cp, &g.pp, &g.pp_backward, &g.model})
+  for (const Group* group :
+       {&g.world, &g.publish, &g.dp, &g.tp, &g.cp, &g.pp, &g.pp_backward, &g.model, &g.ep, &g.expert_cp, &g.expert_dp})
     EXPECT_TRUE(ids.insert(group->id).second) << group->name;
+}
+
+// 8 ranks as a grid of 4 dp by 2 cp, cp fastest: the ep groups are runs of it.
+TEST(Places, ExpertsAreDealtInOrderToRunsOfRanks) {
+  const Job job = with_experts();
+  const Layout four{.dp = 4, .cp = 2, .ep = 4};
+  EXPECT_EQ(groups_of(job, four, 5).ep.ranks, (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(groups_of(job, four, 5).expert_dp.ranks, (std::vector<int>{1, 5}));
+  EXPECT_EQ(groups_of(job, four, 5).expert_cp.ranks, (std::vector<int>{5}));
+  const RankPlace place = place_of(job, four, 5);
+  EXPECT_EQ(place.experts, (LaneRange{.begin = 2, .end = 4}));
+  EXPECT_EQ(place.expert_dp_lanes, (LaneRange{.begin = 2, .end = 4}));
+  EXPECT_EQ(place.expert_cp_lanes, (LaneRange{.begin = 0, .end = 2}));
+  const Layout one{.dp = 4, .cp = 2, .ep = 1};
+  EXPECT_EQ(groups_of(job, one, 5).expert_dp.ranks, groups_of(job, one, 5).dp.ranks);
+  EXPECT_EQ(groups_of(job, one, 5).expert_cp.ranks, groups_of(job, one, 5).cp.ranks);
+  EXPECT_EQ(groups_of(job, four, 5).model.ranks, (std::vector<int>{4, 5, 6, 7}));
 }
 
 TEST(Places, SequenceParallelRanksOwnTheChunksOfTheirLanes) {

@@ -44,11 +44,19 @@ std::string piece_name(PieceKind kind, std::uint32_t layer) {
     case PieceKind::attention: return fmt::format("layers.{}.attention", layer);
     case PieceKind::mlp: return fmt::format("layers.{}.mlp", layer);
     case PieceKind::head: return "head";
+    case PieceKind::moe: return fmt::format("layers.{}.moe", layer);
   }
   return "?";
 }
 
-std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& d, std::uint32_t tp_lanes) {
+std::string segment_stem(SegmentKind segment, PieceKind piece, std::uint32_t layer, int expert) {
+  if (segment == SegmentKind::router) return fmt::format("layers.{}.router", layer);
+  if (segment == SegmentKind::expert_lane) return fmt::format("layers.{}.experts.{}", layer, expert);
+  return piece_name(piece, layer);
+}
+
+std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& d, std::uint32_t tp_lanes,
+                                   std::uint32_t experts) {
   const auto list = [](const auto& tensors) { return std::vector<NamedShape>(tensors.begin(), tensors.end()); };
   switch (kind) {
     case SegmentKind::embed: return list(embed_tensors(d));
@@ -57,8 +65,10 @@ std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& d, st
     case SegmentKind::head: return list(head_tensors(d));
     case SegmentKind::position: return list(position_tensors(d.sequence, d.width));
     case SegmentKind::norm: return list(norm_tensors(d.width));
+    case SegmentKind::router: return list(router_tensors(experts, d.width));
     case SegmentKind::token_lane: return list(token_lane_tensors(d.vocabulary, d.width, tp_lanes));
     case SegmentKind::attention_lane: return list(attention_lane_tensors(d.width, tp_lanes));
+    case SegmentKind::expert_lane:
     case SegmentKind::mlp_lane: return list(mlp_lane_tensors(d.width, d.hidden, tp_lanes));
     case SegmentKind::head_lane: return list(head_lane_tensors(d.vocabulary, d.width, tp_lanes));
   }
@@ -75,7 +85,8 @@ LanePart lane_part(const NamedShape& tensor, std::uint32_t tp_lanes, std::uint32
 Result<Value> initial_parameters_of(std::span<const std::byte> scalars, std::span<Value>) {
   const auto s = scalars_as<InitialScalars>(scalars);
   const auto kind = static_cast<SegmentKind>(s.kind);
-  const std::vector<NamedShape> tensors = tensors_of(kind, s.dimensions, s.tp_lanes);
+  const std::vector<NamedShape> tensors = tensors_of(kind, s.dimensions, s.tp_lanes, s.experts);
+  const std::string stem = segment_stem(kind, static_cast<PieceKind>(s.piece), s.layer, static_cast<int>(s.expert));
   std::int64_t count = 0;
   for (const NamedShape& tensor : tensors) count += whole_grains(tensor.shape.count());
   MutableValue out(DType::f32, Shape{count});
@@ -84,7 +95,7 @@ Result<Value> initial_parameters_of(std::span<const std::byte> scalars, std::spa
   std::size_t offset = 0;
   for (const NamedShape& tensor : tensors) {
     const auto part = flat.subspan(offset, static_cast<std::size_t>(tensor.shape.count()));
-    const std::string name = fmt::format("{}.{}", piece_name(static_cast<PieceKind>(s.piece), s.layer), tensor.name);
+    const std::string name = fmt::format("{}.{}", stem, tensor.name);
     if (is_lane(kind)) {
       const LanePart lane = lane_part(tensor, s.tp_lanes, s.tp_lane);
       fill(part, tensor.name, name, s,

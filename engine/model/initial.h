@@ -19,12 +19,17 @@ struct InitialScalars {
   std::uint32_t piece = 0;  // PieceKind
   std::uint32_t tp_lanes = 1;
   std::uint32_t tp_lane = 0;  // of a lane's segment
+  std::uint32_t experts = 0;
+  std::uint32_t expert = 0;  // of an expert's segment
 };
 
 // "embed", "layers.3.mlp".
 std::string piece_name(PieceKind kind, std::uint32_t layer);
+// What a segment's name begins with: the piece's name, "layers.3.router", "layers.3.experts.5".
+std::string segment_stem(SegmentKind segment, PieceKind piece, std::uint32_t layer, int expert);
 
-std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& dimensions, std::uint32_t tp_lanes);
+std::vector<NamedShape> tensors_of(SegmentKind kind, const SegmentScalars& dimensions, std::uint32_t tp_lanes,
+                                   std::uint32_t experts);
 
 // Where the elements of a lane's tensor lie in the whole tensor.
 LanePart lane_part(const NamedShape& tensor, std::uint32_t tp_lanes, std::uint32_t tp_lane);

@@ -38,6 +38,10 @@ inline std::array<NamedShape, 2> norm_tensors(std::uint32_t width) {
   return {{{"norm.weight", {width}}, {"norm.bias", {width}}}};
 }
 
+inline std::array<NamedShape, 1> router_tensors(std::uint32_t experts, std::uint32_t width) {
+  return {{{"weight", {experts, width}}}};
+}
+
 inline std::array<NamedShape, 1> token_lane_tensors(std::uint32_t vocabulary, std::uint32_t width,
                                                     std::uint32_t lanes) {
   return {{{"token.weight", {vocabulary / lanes, width}}}};

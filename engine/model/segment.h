@@ -3,7 +3,8 @@
 //
 // Piece: a part of the network with an activation in front of it and one behind it: the embedding, the attention or the
 // MLP of a layer, the head. In a job of one tp lane and one cp lane a piece is one kernel over one segment. In every
-// other job it has a segment that all lanes share (norm, positions) and one for each tp lane.
+// other job, and in one with experts, it has a segment that all lanes share (norm, positions) and one for each tp lane.
+// A mixture of experts stands in the MLP's place: norm, router, and for each expert a segment for each tp lane.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,13 @@ enum class SegmentKind : std::uint8_t {
   head,       // norm, projection to the vocabulary, cross entropy
   // Of models that are cut into lanes:
   position,        // all lanes: position weights
-  norm,            // all lanes: the norm in front of attention, MLP or head
+  norm,            // all lanes: the norm in front of attention, MLP, experts or head
+  router,          // all lanes: which experts a token goes to
   token_lane,      // one tp lane: its part of the vocabulary's weights
   attention_lane,  // its heads
   mlp_lane,        // its hidden units
   head_lane,       // its part of the vocabulary's logits
+  expert_lane,     // its hidden units of one expert
 };
 
 struct Segment {
@@ -42,21 +45,27 @@ struct Segment {
   std::uint32_t layer = 0;
   std::uint32_t index = 0;  // in the model's list
   int tp_lane = -1;         // whose part it is; -1: all lanes share it
+  int expert = -1;          // of which expert of the layer; -1: of none
   std::vector<TensorSpec> tensors;
   std::int64_t count = 0;  // elements of the flat Value, padding included; a multiple of `grain`
   bool has_dropout = false;
   Value decay_ranges;  // i64 pairs [begin, end): the elements that weight decay applies to, ascending
 
   std::int64_t parameter_count() const;  // without padding
+  // Its gradient comes by (cp, tp) chunk; that of other segments by cp lane.
+  bool by_chunk() const { return tp_lane < 0 && kind != SegmentKind::router; }
 };
 
-enum class PieceKind : std::uint8_t { embed, attention, mlp, head };
+enum class PieceKind : std::uint8_t { embed, attention, mlp, head, moe };
 
 struct Piece {
   PieceKind kind = PieceKind::embed;
   std::uint32_t layer = 0;
   std::size_t shared = 0;  // index of the segment that all lanes share, or of the only one
   std::size_t lanes = 0;   // index of the first tp lane's segment; the others follow. 0: there are none
+  // Of a mixture of experts; the lanes of expert e + 1 follow those of expert e.
+  std::size_t router = 0;
+  int experts = 0;
 };
 
 // Where a lane's random numbers stand. `key` names the lane's stream (from the job's seed and the lane), `counter`

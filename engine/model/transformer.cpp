@@ -63,21 +63,23 @@ Model::Model(const Job& job) : spec_(job.model), lanes_(job.lanes) {
   add_piece(PieceKind::embed, 0);
   for (int layer = 0; layer < spec_.layers; ++layer) {
     add_piece(PieceKind::attention, static_cast<std::uint32_t>(layer));
-    add_piece(PieceKind::mlp, static_cast<std::uint32_t>(layer));
+    add_piece(spec_.experts > 0 ? PieceKind::moe : PieceKind::mlp, static_cast<std::uint32_t>(layer));
   }
   add_piece(PieceKind::head, 0);
 }
 
-void Model::add_segment(SegmentKind kind, const Piece& piece, int tp_lane) {
-  const std::string name = piece_name(piece.kind, piece.layer);
+void Model::add_segment(SegmentKind kind, const Piece& piece, int tp_lane, int expert) {
+  const std::string name = segment_stem(kind, piece.kind, piece.layer, expert);
   Segment segment{.name = tp_lane < 0 ? name : fmt::format("{}.tp.{}", name, tp_lane),
                   .kind = kind,
                   .layer = piece.layer,
                   .index = static_cast<std::uint32_t>(segments_.size()),
-                  .tp_lane = tp_lane};
+                  .tp_lane = tp_lane,
+                  .expert = expert};
   segment.has_dropout = spec_.dropout > 0 && piece.kind != PieceKind::head;
   std::vector<std::int64_t> decay;
-  for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec_), static_cast<std::uint32_t>(lanes_.tp))) {
+  for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec_), static_cast<std::uint32_t>(lanes_.tp),
+                                             static_cast<std::uint32_t>(spec_.experts))) {
     const bool matrix = tensor.shape.rank() >= 2;
     if (matrix) decay.insert(decay.end(), {segment.count, segment.count + tensor.shape.count()});
     segment.tensors.push_back({.name = fmt::format("{}.{}", segment.name, tensor.name),
@@ -99,8 +101,20 @@ void Model::add_piece(PieceKind kind, std::uint32_t layer) {
     constexpr SegmentKind kinds[] = {SegmentKind::token_lane, SegmentKind::attention_lane, SegmentKind::mlp_lane,
                                      SegmentKind::head_lane};
     add_segment(kind == PieceKind::embed ? SegmentKind::position : SegmentKind::norm, piece, -1);
+    if (kind == PieceKind::moe) return add_experts(piece);
     piece.lanes = segments_.size();
     for (int lane = 0; lane < lanes_.tp; ++lane) add_segment(kinds[static_cast<std::size_t>(kind)], piece, lane);
+  }
+  pieces_.push_back(piece);
+}
+
+void Model::add_experts(Piece& piece) {
+  piece.router = segments_.size();
+  piece.experts = spec_.experts;
+  add_segment(SegmentKind::router, piece, -1);
+  piece.lanes = segments_.size();
+  for (int expert = 0; expert < spec_.experts; ++expert) {
+    for (int lane = 0; lane < lanes_.tp; ++lane) add_segment(SegmentKind::expert_lane, piece, lane, expert);
   }
   pieces_.push_back(piece);
 }
@@ -122,7 +136,9 @@ Result<Value> Model::initial_parameters(Compute& compute, std::size_t segment, s
                                .layers = static_cast<std::uint32_t>(spec_.layers),
                                .piece = static_cast<std::uint32_t>(piece->kind),
                                .tp_lanes = static_cast<std::uint32_t>(lanes_.tp),
-                               .tp_lane = static_cast<std::uint32_t>(std::max(s.tp_lane, 0))};
+                               .tp_lane = static_cast<std::uint32_t>(std::max(s.tp_lane, 0)),
+                               .experts = static_cast<std::uint32_t>(spec_.experts),
+                               .expert = static_cast<std::uint32_t>(std::max(s.expert, 0))};
   return run_kernel(compute, initial, scalars, std::span<Value>());
 }
 

@@ -36,8 +36,9 @@ class Model {
 
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
-  // One tp lane and one cp lane: every piece is one kernel over one segment. Else the pieces are run by LaneModel.
-  bool whole() const { return lanes_.tp == 1 && lanes_.cp == 1; }
+  // One tp lane and one cp lane, no experts: every piece is one kernel over one segment. Else the pieces are run by
+  // LaneModel and MoeModel.
+  bool whole() const { return lanes_.tp == 1 && lanes_.cp == 1 && spec_.experts == 0; }
   std::size_t head() const { return segments_.size() - 1; }
   std::int64_t parameter_count() const;  // of all segments, without padding
 
@@ -57,8 +58,9 @@ class Model {
                                          const Targets& targets, float factor) const;
 
  private:
-  void add_segment(SegmentKind kind, const Piece& piece, int tp_lane);
+  void add_segment(SegmentKind kind, const Piece& piece, int tp_lane, int expert = -1);
   void add_piece(PieceKind kind, std::uint32_t layer);
+  void add_experts(Piece& piece);
 
   ModelSpec spec_;
   Lanes lanes_;

@@ -16,20 +16,21 @@ Pending done(Result<Value> result) {
   return Pending(std::make_unique<DoneReduction>(*std::move(result)));
 }
 
-// Over the dp group, at once or aside.
-Pending all_reduce(const NetworkContext& context, std::span<const Value> lanes, std::string_view purpose, bool aside) {
+// Over a group of dp lanes, at once or aside.
+Pending all_reduce(const NetworkContext& context, const Group& group, std::span<const Value> lanes,
+                   std::string_view purpose, bool aside) {
   Collectives& collectives = context.parts.collectives;
   const Call call = context.call(purpose);
-  if (aside) return collectives.start_all_reduce(context.groups.dp, lanes, ReduceOp::sum, call);
-  return done(collectives.all_reduce(context.groups.dp, lanes, ReduceOp::sum, call));
+  if (aside) return collectives.start_all_reduce(group, lanes, ReduceOp::sum, call);
+  return done(collectives.all_reduce(group, lanes, ReduceOp::sum, call));
 }
 
-Pending reduce_scatter(const NetworkContext& context, std::span<const Value> lanes, std::string_view purpose,
-                       bool aside) {
+Pending reduce_scatter(const NetworkContext& context, const Group& group, std::span<const Value> lanes,
+                       std::string_view purpose, bool aside) {
   Collectives& collectives = context.parts.collectives;
   const Call call = context.call(purpose);
-  if (aside) return collectives.start_reduce_scatter(context.groups.dp, lanes, ReduceOp::sum, call);
-  return done(collectives.reduce_scatter(context.groups.dp, lanes, ReduceOp::sum, call));
+  if (aside) return collectives.start_reduce_scatter(group, lanes, ReduceOp::sum, call);
+  return done(collectives.reduce_scatter(group, lanes, ReduceOp::sum, call));
 }
 
 }  // namespace
@@ -40,16 +41,19 @@ GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute
   const auto lanes = static_cast<std::size_t>(place.dp_lanes.count());
   const auto cps = static_cast<std::size_t>(place.cp_lanes.count());
   const auto chunks = static_cast<std::size_t>(place.chunks.count());
-  sums_.resize(lanes);
+  sums_.resize(static_cast<std::size_t>(place.expert_dp_lanes.count()));
   for (auto& of_lane : sums_) {
     of_lane.resize(model.segments().size());
-    for (const std::size_t segment : holdings.segments) of_lane[segment].resize(shared(segment) ? cps * chunks : cps);
+    for (const std::size_t segment : holdings.segments) {
+      const bool expert = model.segments()[segment].expert >= 0;
+      of_lane[segment].resize(expert            ? static_cast<std::size_t>(place.expert_cp_lanes.count())
+                              : shared(segment) ? cps * chunks
+                                                : cps);
+    }
   }
   losses_.resize(lanes, Slots(holdings.last_stage ? cps : 0));
   total_.segments.resize(model.segments().size());
 }
-
-bool GradientSums::shared(std::size_t segment) const { return model_.segments()[segment].tp_lane < 0; }
 
 Status GradientSums::accumulate(Value& sum, Value more) {
   if (!sum) {
@@ -78,22 +82,46 @@ Status GradientSums::complete(const NetworkContext& context, const Piece& piece,
   if (waiting_bytes_ < bucket_bytes) return {};
   const PhaseScope scope(context.parts.position, Phase::exchange);
   waiting_bytes_ = 0;
-  Bucket bucket{.segments = std::exchange(waiting_, {}), .loss = false};
-  std::sort(bucket.segments.begin(), bucket.segments.end());
-  return start(context, std::move(bucket), true);
+  std::vector<std::size_t> segments = std::exchange(waiting_, {});
+  std::sort(segments.begin(), segments.end());
+  return start(context, segments, false, true);
 }
 
 Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
-  Bucket rest{.segments = {}, .loss = holdings_.last_stage};
+  std::vector<std::size_t> rest;
   for (const std::size_t segment : holdings_.segments) {
-    if (std::find(exchanged_.begin(), exchanged_.end(), segment) == exchanged_.end()) rest.segments.push_back(segment);
+    if (std::find(exchanged_.begin(), exchanged_.end(), segment) == exchanged_.end()) rest.push_back(segment);
   }
-  FD_TRY_VOID(start(context, std::move(rest), !started_.empty()));
+  FD_TRY_VOID(start(context, rest, holdings_.last_stage, !started_.empty()));
   for (Started& started : started_) {
     for (const std::unique_ptr<PendingReduction>& part : started.parts) FD_TRY_VOID(part->advance());
   }
   for (Started& started : started_) FD_TRY_VOID(finish(started));
   return std::move(total_);
+}
+
+Status GradientSums::start(const NetworkContext& context, const std::vector<std::size_t>& segments, bool loss,
+                           bool aside) {
+  const Groups& groups = context.groups;
+  const RankPlace& place = holdings_.place;
+  Bucket bucket{
+      .loss = loss, .lanes = static_cast<std::size_t>(place.dp_lanes.count()), .cp = &groups.cp, .dp = &groups.dp};
+  Bucket experts{.lanes = static_cast<std::size_t>(place.expert_dp_lanes.count()),
+                 .cp = &groups.expert_cp,
+                 .dp = &groups.expert_dp};
+  for (const std::size_t segment : segments) {
+    if (model_.segments()[segment].expert < 0) {
+      bucket.segments.push_back(segment);
+    } else if (std::ranges::any_of(sums_,
+                                   [&](const auto& lane) { return context.rules.joins_reduction(lane[segment]); })) {
+      experts.segments.push_back(segment);
+    } else {
+      exchanged_.push_back(segment);
+      total_.segments[segment] = sums_.front()[segment].front();
+    }
+  }
+  FD_TRY_VOID(start(context, std::move(bucket), aside));
+  return start(context, std::move(experts), aside);
 }
 
 Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool aside) {
@@ -109,12 +137,14 @@ Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool as
 
 // Over the tp chunks of each cp lane, of what all tp lanes share.
 Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& bucket) {
+  if (std::ranges::none_of(bucket.segments, [this](std::size_t segment) { return shared(segment); })) return {};
   if (holdings_.place.chunks.count() == context.job.lanes.tp) return reduce_chunks_here(context, bucket);
   const auto chunks = static_cast<std::size_t>(holdings_.place.chunks.count());
   std::vector<Value> packs;
   for (std::size_t t = 0; t < chunks; ++t) {
     std::vector<Value> parts;
-    for (auto& of_lane : sums_) {
+    for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
+      auto& of_lane = sums_[lane];
       for (const std::size_t segment : bucket.segments) {
         if (!shared(segment)) continue;
         for (std::size_t slot = t; slot < of_lane[segment].size(); slot += chunks) {
@@ -127,7 +157,8 @@ Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& 
   FD_TRY(const Value reduced, context.parts.collectives.all_reduce(context.groups.tp, packs, ReduceOp::sum,
                                                                    context.call("gradients.chunks")));
   std::size_t next = 0;
-  for (auto& of_lane : sums_) {
+  for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
+    auto& of_lane = sums_[lane];
     for (const std::size_t segment : bucket.segments) {
       if (!shared(segment)) continue;
       of_lane[segment].resize(of_lane[segment].size() / chunks);
@@ -139,7 +170,8 @@ Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& 
 
 Status GradientSums::reduce_chunks_here(const NetworkContext& context, const Bucket& bucket) {
   const auto chunks = static_cast<std::size_t>(context.job.lanes.tp);
-  for (auto& of_lane : sums_) {
+  for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
+    auto& of_lane = sums_[lane];
     for (const std::size_t segment : bucket.segments) {
       if (!shared(segment)) continue;
       Slots& slots = of_lane[segment];
@@ -163,8 +195,8 @@ std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane, const 
 }
 
 Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& bucket) {
-  if (context.groups.cp.size() == 1) {
-    for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+  if (bucket.cp->size() == 1) {
+    for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
       for (Slots* slots : of_lane(lane, bucket)) {
         FD_TRY(Value sum, add_tree(compute_, std::move(*slots), ReduceOp::sum));
         slots->assign(1, std::move(sum));
@@ -172,19 +204,19 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
     }
     return {};
   }
-  const auto cps = static_cast<std::size_t>(holdings_.place.cp_lanes.count());
+  const auto cps = static_cast<std::size_t>(bucket.cp->lanes[static_cast<std::size_t>(bucket.cp->me)].count());
   std::vector<Value> packs;
   for (std::size_t c = 0; c < cps; ++c) {
     std::vector<Value> parts;
-    for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+    for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
       for (Slots* slots : of_lane(lane, bucket)) parts.push_back(std::move((*slots)[c]));
     }
     packs.push_back(Value::pack(parts));
   }
   FD_TRY(const Value reduced,
-         context.parts.collectives.all_reduce(context.groups.cp, packs, ReduceOp::sum, context.call("gradients.cp")));
+         context.parts.collectives.all_reduce(*bucket.cp, packs, ReduceOp::sum, context.call("gradients.cp")));
   std::size_t next = 0;
-  for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+  for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
     for (Slots* slots : of_lane(lane, bucket)) slots->assign(1, reduced[next++]);
   }
   return {};
@@ -192,25 +224,27 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
 
 Status GradientSums::reduce_dp(const NetworkContext& context, Started& started, bool aside) {
   std::vector<Value> packs;
-  for (std::size_t lane = 0; lane < sums_.size(); ++lane) {
+  for (std::size_t lane = 0; lane < started.bucket.lanes; ++lane) {
     std::vector<Value> parts;
     for (Slots* slots : of_lane(lane, started.bucket)) parts.push_back(std::move(slots->front()));
     packs.push_back(Value::pack(parts));
   }
-  FD_TRY(started.parts.emplace_back(), all_reduce(context, packs, "gradients", aside));
+  FD_TRY(started.parts.emplace_back(), all_reduce(context, *started.bucket.dp, packs, "gradients", aside));
   return {};
 }
 
 Status GradientSums::scatter_dp(const NetworkContext& context, Started& started, bool aside) {
   for (const std::size_t segment : started.bucket.segments) {
     std::vector<Value> lanes;
-    for (auto& of_lane : sums_) lanes.push_back(std::move(of_lane[segment].front()));
-    FD_TRY(started.parts.emplace_back(), reduce_scatter(context, lanes, "gradients.shard", aside));
+    for (std::size_t lane = 0; lane < started.bucket.lanes; ++lane) {
+      lanes.push_back(std::move(sums_[lane][segment].front()));
+    }
+    FD_TRY(started.parts.emplace_back(), reduce_scatter(context, *started.bucket.dp, lanes, "gradients.shard", aside));
   }
   if (!started.bucket.loss) return {};
   std::vector<Value> losses;
   for (Slots& slots : losses_) losses.push_back(std::move(slots.front()));
-  FD_TRY(started.parts.emplace_back(), all_reduce(context, losses, "loss", aside));
+  FD_TRY(started.parts.emplace_back(), all_reduce(context, *started.bucket.dp, losses, "loss", aside));
   return {};
 }
 

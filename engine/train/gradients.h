@@ -1,7 +1,8 @@
 // GradientSums: the accumulators of one step, and the trees that make one gradient of them.
 //
 // A segment that all tp lanes share has an accumulator for each own dp lane and each own (cp, tp) chunk; a segment of
-// one tp lane has one for each own dp and cp lane. In a job of one tp and one cp lane both are one for each dp lane.
+// one tp lane, and a router, have one for each own dp and cp lane; a segment of an expert one for each dp and cp lane
+// of the rank's ep group. In a job of one tp and one cp lane all are one for each dp lane.
 #pragma once
 
 #include <memory>
@@ -21,8 +22,8 @@ class GradientSums {
  public:
   GradientSums(const Model& model, const Holdings& holdings, Compute& compute);
 
-  // Adds behind what is there: calls for one accumulator come in the order of micro-batches. `slot`: index among the
-  // own cp lanes, or among the own (cp, tp) chunks.
+  // Adds behind what is there: calls for one accumulator come in the order of micro-batches. `lane`, `slot`: indices
+  // among the own dp and cp lanes, or (dp lanes and) own (cp, tp) chunks; for experts among the ep group's lanes.
   Status add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient);
   Status add_loss(std::size_t lane, std::size_t slot, Value loss);
 
@@ -38,12 +39,17 @@ class GradientSums {
   using Slots = std::vector<Value>;
 
   Status accumulate(Value& sum, Value more);
-  bool shared(std::size_t segment) const;
-  // What is exchanged together.
+  bool shared(std::size_t segment) const { return model_.segments()[segment].by_chunk(); }
+  // What is exchanged together: among the same ranks, for the same number of dp lanes.
   struct Bucket {
-    std::vector<std::size_t> segments;  // ascending
+    std::vector<std::size_t> segments = {};  // ascending
     bool loss = false;
+    std::size_t lanes = 0;  // dp lanes on this rank
+    const Group* cp = nullptr;
+    const Group* dp = nullptr;
   };
+  // The segments as two buckets: those of experts lie on other ranks than the rest.
+  Status start(const NetworkContext& context, const std::vector<std::size_t>& segments, bool loss, bool aside);
   // A bucket on its way: one exchange of all of it, or one for each segment and the loss.
   struct Started {
     Bucket bucket;
@@ -63,7 +69,7 @@ class GradientSums {
   const Model& model_;
   const Holdings& holdings_;
   Compute& compute_;
-  std::vector<std::vector<Slots>> sums_;  // by own dp lane, by segment of the model
+  std::vector<std::vector<Slots>> sums_;  // by dp lane, by segment of the model
   std::vector<Slots> losses_;             // by own dp lane
   std::vector<std::size_t> waiting_;      // segments that are complete and not exchanged
   std::int64_t waiting_bytes_ = 0;

@@ -16,17 +16,37 @@ std::vector<Stage> stages_of(const Model& model, int count) {
   return stages;
 }
 
-Range Holdings::shard(std::int64_t count) const {
-  const LaneRange lanes = place.dp_lanes;
-  return {.begin = shard_range(count, dp_lanes, lanes.begin).begin,
-          .end = shard_range(count, dp_lanes, lanes.end - 1).end};
+Range Holdings::shard(const Segment& segment) const {
+  const LaneRange lanes = shard_lanes(segment);
+  return {.begin = shard_range(segment.count, dp_lanes, lanes.begin).begin,
+          .end = shard_range(segment.count, dp_lanes, lanes.end - 1).end};
+}
+
+const Holder& Holdings::holder(const Segment& segment) const {
+  if (segment.expert >= 0) return of_expert;
+  return segment.tp_lane < 0 ? of_shared : of_lane;
+}
+
+const Holder& Holdings::holder_of_shard(const Segment& segment) const {
+  if (segment.expert >= 0) return of_expert_shard;
+  return segment.tp_lane < 0 ? of_shared_shard : of_lane_shard;
 }
 
 std::vector<std::size_t> Holdings::segments_of(const Piece& piece) const {
   std::vector<std::size_t> list = {piece.shared};
   if (piece.lanes == 0) return list;
-  for (int lane = place.tp_lanes.begin; lane < place.tp_lanes.end; ++lane) {
-    list.push_back(piece.lanes + static_cast<std::size_t>(lane));
+  const auto add_lanes = [&](std::size_t first) {
+    for (int lane = place.tp_lanes.begin; lane < place.tp_lanes.end; ++lane) {
+      list.push_back(first + static_cast<std::size_t>(lane));
+    }
+  };
+  if (piece.experts == 0) {
+    add_lanes(piece.lanes);
+    return list;
+  }
+  list.push_back(piece.router);
+  for (int expert = place.experts.begin; expert < place.experts.end; ++expert) {
+    add_lanes(piece.lanes + static_cast<std::size_t>(expert * tp_lanes));
   }
   return list;
 }
@@ -34,6 +54,7 @@ std::vector<std::size_t> Holdings::segments_of(const Piece& piece) const {
 Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, int rank) {
   Holdings holdings;
   holdings.place = place_of(job, layout, rank);
+  holdings.tp_lanes = job.lanes.tp;
   const RankPlace& place = holdings.place;
   const std::vector<Stage> stages = stages_of(model, layout.pp * layout.virtual_stages);
   for (std::size_t i = static_cast<std::size_t>(place.pp); i < stages.size();
@@ -56,6 +77,10 @@ Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, i
                         .count = layout.pp * layout.cp * layout.tp};
   holdings.of_shared_shard = {.index = place.cp * layout.tp + place.tp, .count = layout.cp * layout.tp};
   holdings.of_lane_shard = {.index = place.cp, .count = layout.cp};
+  const ExpertBlock block = expert_block(layout);
+  holdings.of_expert_shard = {.index = place.cp / block.cp, .count = layout.cp / block.cp};
+  holdings.of_expert = {.index = place.dp / block.dp * holdings.of_expert_shard.count + holdings.of_expert_shard.index,
+                        .count = layout.dp / block.dp * holdings.of_expert_shard.count};
   return holdings;
 }
 

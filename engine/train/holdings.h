@@ -34,18 +34,29 @@ struct Holdings {
   std::vector<std::size_t> segments;  // those held, ascending
   int zero = 0;
   int dp_lanes = 1;  // of the job
+  int tp_lanes = 1;
   Holder of_shared;  // segments that all tp lanes share
   Holder of_lane;    // segments of one tp lane
   Holder of_random;  // random counters of the rank's dp lanes
   // The same of flat shards, which differ between dp ranks.
   Holder of_shared_shard;
   Holder of_lane_shard;
+  // Segments of experts, and their flat shards.
+  Holder of_expert;
+  Holder of_expert_shard;
 
   bool shards_moments() const { return zero >= 1; }
   bool shards_gradients() const { return zero >= 2; }
   bool shards_parameters() const { return zero >= 3; }
-  // The flat shard of a segment of `count` elements: the shards of the own dp lanes, one behind the other.
-  Range shard(std::int64_t count) const;
+  // The dp lanes whose flat shards of a segment this rank holds: its own, for experts those of its ep group.
+  LaneRange shard_lanes(const Segment& segment) const {
+    return segment.expert < 0 ? place.dp_lanes : place.expert_dp_lanes;
+  }
+  // The flat shard of a segment: the shards of these dp lanes, one behind the other.
+  Range shard(const Segment& segment) const;
+  // Who else holds a segment, whole or the same shard of it.
+  const Holder& holder(const Segment& segment) const;
+  const Holder& holder_of_shard(const Segment& segment) const;
   // Those of a piece that this rank holds.
   std::vector<std::size_t> segments_of(const Piece& piece) const;
   // One rank of those that draw a dp lane's samples: the one that tells the observer.

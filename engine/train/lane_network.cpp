@@ -8,7 +8,8 @@ LaneNetwork::LaneNetwork(const NetworkContext& context)
     : context_(context),
       place_(context.place),
       model_(context.job, context.model, context.parts.compute),
-      exchange_(context_, model_) {}
+      exchange_(context_, model_),
+      experts_(context_, exchange_) {}
 
 // Calls run(chunk) for each own chunk.
 template <class Run>
@@ -36,7 +37,7 @@ Result<LaneNetwork::ByLane> LaneNetwork::each_lane(Run run) const {
 Result<Value> LaneNetwork::forward(const Piece& piece, const Unit& unit, const Value& input) {
   if (piece.kind == PieceKind::embed) return embed(piece, unit);
   FD_TRY(const ByLane h, normed(piece, input));
-  FD_TRY(ByLane partials, partial_sums(piece, h));
+  FD_TRY(ByLane partials, partial_sums(piece, unit, h));
   FD_TRY(ByLane sums, exchange_.sum_to_chunks(std::move(partials)));
   const auto out_at = [&](LanePlace at) {
     const std::size_t i = chunk_index(at);
@@ -102,7 +103,8 @@ Result<LaneNetwork::Queries> LaneNetwork::queries(const Piece& piece, const ByLa
   return queries;
 }
 
-Result<LaneNetwork::ByLane> LaneNetwork::partial_sums(const Piece& piece, const ByLane& h) {
+Result<LaneNetwork::ByLane> LaneNetwork::partial_sums(const Piece& piece, const Unit& unit, const ByLane& h) {
+  if (piece.kind == PieceKind::moe) return experts_.forward(piece, unit, h);
   if (piece.kind == PieceKind::mlp) {
     return each_lane([&](LanePlace at) -> Result<Value> {
       FD_TRY(const Value parameters, of_lane(piece, at.tp));
@@ -133,6 +135,7 @@ Result<Value> LaneNetwork::backward(const Piece& piece, const Unit& unit, const 
 Result<LaneNetwork::ByLane> LaneNetwork::partial_backward(const Piece& piece, const Unit& unit, const ByLane& h,
                                                           const ByLane& gradients, GradientSums& sums) {
   if (piece.kind == PieceKind::attention) return attention_backward(piece, unit, h, gradients, sums);
+  if (piece.kind == PieceKind::moe) return experts_.backward(piece, unit, h, gradients, sums);
   return each_lane([&](LanePlace at) -> Result<Value> {
     FD_TRY(const Value parameters, of_lane(piece, at.tp));
     FD_TRY(const Value pack, model_.mlp_backward(parameters, h[cp_index(at)], gradients[cp_index(at)]));

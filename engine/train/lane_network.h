@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/model/lane_model.h"
+#include "engine/train/expert_layer.h"
 #include "engine/train/lane_exchange.h"
 #include "engine/train/network.h"
 
@@ -37,7 +38,7 @@ class LaneNetwork final : public Network {
   Result<Value> embed_backward(const Piece& piece, const Unit& unit, const Value& gradient, GradientSums& sums);
   Result<ByLane> normed(const Piece& piece, const Value& input);
   Result<Queries> queries(const Piece& piece, const ByLane& h);
-  Result<ByLane> partial_sums(const Piece& piece, const ByLane& h);
+  Result<ByLane> partial_sums(const Piece& piece, const Unit& unit, const ByLane& h);
   // From the gradient of the sum over tp lanes to that of h, by (cp, tp).
   Result<ByLane> partial_backward(const Piece& piece, const Unit& unit, const ByLane& h, const ByLane& gradients,
                                   GradientSums& sums);
@@ -66,6 +67,7 @@ class LaneNetwork final : public Network {
   const RankPlace& place_;
   LaneModel model_;
   LaneExchange exchange_;
+  ExpertLayer experts_;
 };
 
 }  // namespace firedrill

@@ -4,17 +4,11 @@
 #include "engine/model/initial.h"
 #include "engine/model/numerics.h"
 #include "engine/model/reference_model.h"
-#include "engine/train/crew.h"
+#include "engine/train/layout_test_kit.h"
 #include "engine/train/schedule.h"
 
 namespace firedrill {
 namespace {
-
-std::string text_to_learn() {
-  std::string text;
-  for (int i = 0; i < 3000; ++i) text += static_cast<char>('a' + (i * i / 3 + i) % 11);
-  return text;
-}
 
 Job small_job(const Lanes& lanes) {
   Job job;
@@ -30,32 +24,12 @@ class Layouts : public testing::Test {
  protected:
   static void SetUpTestSuite() { pin_numerics(); }
 
-  CrewResult train(const Job& job, const Layout& layout) {
-    EXPECT_EQ(mistakes_in(layout, job), std::vector<std::string>());
-    const Model model(job);
-    const Result<Sampler> sampler = Sampler::make(job, text_.count());
-    return Crew(job, layout, model, *sampler, text_).run(job.steps);
-  }
-
+  CrewResult train(const Job& job, const Layout& layout) { return firedrill::train(job, layout, text_); }
   void expect_same(const Job& job, const Layout& layout, const CrewResult& golden) {
-    const CrewResult result = train(job, layout);
-    EXPECT_EQ(result.losses, golden.losses) << to_string(layout);
-    for (std::size_t step = 0; step < golden.held.size(); ++step) {
-      std::map<std::string, std::int64_t> covered;
-      for (const auto& [name, run] : result.held[step]) {
-        const auto whole = golden.held[step].find(run.tensor);
-        ASSERT_TRUE(whole != golden.held[step].end()) << to_string(layout) << ": there is no " << name;
-        const Value part = whole->second.value.slice(run.begin, run.value.count());
-        ASSERT_EQ(run.value.digest(), part.digest()) << to_string(layout) << ": step " << step + 1 << ", " << name;
-        covered[run.tensor] += run.value.count();
-      }
-      for (const auto& [name, run] : golden.held[step]) {
-        EXPECT_EQ(covered[name], run.value.count()) << to_string(layout) << ": " << name;
-      }
-    }
+    firedrill::expect_same(train(job, layout), golden, layout);
   }
 
-  Value text_ = Value::copy_of(text_to_learn());
+  Value text_ = text_to_learn();
 };
 
 TEST_F(Layouts, TensorParallelDegreesChangeNoBit) {

@@ -25,7 +25,12 @@
 // the layout, and says who else holds them, so that each holder saves its share and any other layout finds what it
 // needs by name and range.
 //
-// A job of one tp and one cp lane has one kernel for a piece (WholeNetwork); all others run lane by lane (LaneNetwork).
+// Experts lie on the ranks of an ep group; a rank has an accumulator for each of the group's (dp, cp) lanes and each of
+// its experts, and the trees over cp and dp lanes are added among the ranks that hold the same experts (layout.h). With
+// ZeRO an expert is cut over those dp lanes just like other segments over theirs.
+//
+// A job of one tp and one cp lane and without experts has one kernel for a piece (WholeNetwork); all others run lane by
+// lane (LaneNetwork, and ExpertLayer within).
 #pragma once
 
 #include <map>

@@ -4,6 +4,8 @@
 // Rules have no state of their own. Threads: called from the rank's tasks.
 #pragma once
 
+#include <span>
+
 #include "engine/train/holdings.h"
 
 namespace firedrill {
@@ -14,6 +16,10 @@ class TrainingRules {
 
   // The dp lane whose samples a rank draws for its own lane `lane`.
   virtual int lane_drawn(const Holdings& /*holdings*/, int lane) const { return lane; }
+
+  // Whether an expert's gradients are added up with those of the other ranks that hold it. `expert`: its accumulators on
+  // this rank for one dp lane; one that says yes is enough.
+  virtual bool joins_reduction(std::span<const Value> /*expert*/) const { return true; }
 };
 
 // The right ones.

@@ -10,9 +10,11 @@ Result<Value> cut_shard(Compute& compute, const Value& whole, const Range& range
   return run_kernel(compute, slice_kernel, SliceScalars{.begin = range.begin, .count = range.count()}, {whole});
 }
 
-Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const Value> shards,
-                                       std::string_view purpose) {
-  const Group& group = context.groups.dp;
+namespace {
+
+Result<std::vector<Value>> join_over(const Group& group, const NetworkContext& context, std::span<const Value> shards,
+                                     std::string_view purpose) {
+  if (shards.empty()) return std::vector<Value>();
   FD_TRY(const Value all, context.parts.collectives.all_gather(group, Value::pack(shards), context.call(purpose)));
   std::vector<Value> wholes;
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -26,6 +28,24 @@ Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<
       runs.push_back(told[i]);
     }
     FD_TRY(wholes.emplace_back(), context.parts.compute.run(concat_kernel, {}, runs));
+  }
+  return wholes;
+}
+
+}  // namespace
+
+Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const std::size_t> segments,
+                                       std::span<const Value> shards, std::string_view purpose) {
+  std::vector<Value> of_all;
+  std::vector<Value> of_experts;
+  const auto is_expert = [&](std::size_t i) { return context.model.segments()[segments[i]].expert >= 0; };
+  for (std::size_t i = 0; i < shards.size(); ++i) (is_expert(i) ? of_experts : of_all).push_back(shards[i]);
+  FD_TRY(of_all, join_over(context.groups.dp, context, of_all, purpose));
+  FD_TRY(of_experts, join_over(context.groups.expert_dp, context, of_experts, purpose));
+  std::vector<Value> wholes;
+  std::size_t next[] = {0, 0};
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    wholes.push_back(std::move(is_expert(i) ? of_experts[next[1]++] : of_all[next[0]++]));
   }
   return wholes;
 }
@@ -47,7 +67,7 @@ Status Parameters::gather(const NetworkContext& context, const Piece& piece) {
     shards.push_back(segments_[segment].parameters);
   }
   if (wanted.empty()) return {};
-  FD_TRY(std::vector<Value> wholes, join_shards(context, shards, "parameters"));
+  FD_TRY(std::vector<Value> wholes, join_shards(context, wanted, shards, "parameters"));
   for (std::size_t i = 0; i < wanted.size(); ++i) gathered_[wanted[i]] = std::move(wholes[i]);
   return {};
 }

@@ -15,8 +15,9 @@ namespace firedrill {
 // Elements [range.begin, range.end) of `whole`.
 Result<Value> cut_shard(Compute& compute, const Value& whole, const Range& range);
 
-// The wholes, from this rank's shard of each: one exchange over the dp group. Errors: those of the seams, mismatch.
-Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const Value> shards,
-                                       std::string_view purpose);
+// The wholes, from this rank's shard of each of the segments: one exchange over the dp group, and one over the ranks
+// among which the own experts' shards lie. Errors: those of the seams, mismatch.
+Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const std::size_t> segments,
+                                       std::span<const Value> shards, std::string_view purpose);
 
 }  // namespace firedrill

@@ -64,7 +64,7 @@ CounterWords words_of(const Job& job, const TrainingState& state) {
 }
 
 StateGroup segment_group(const Segment& segment, const Holdings& holdings, ShardKind shard, std::string_view prefix) {
-  const Holder holder = segment.tp_lane < 0 ? holdings.of_shared : holdings.of_lane;
+  const Holder& holder = holdings.holder(segment);
   StateGroup group{.name = fmt::format("{}{}", prefix, segment.name),
                    .shard = shard,
                    .dtype = DType::f32,
@@ -82,8 +82,8 @@ StateGroup segment_group(const Segment& segment, const Holdings& holdings, Shard
 
 // The flat shard of a segment: for each own dp lane the run of each tensor that lies in its shard.
 StateGroup shard_group(const Segment& segment, const Holdings& holdings, ShardKind shard, std::string_view prefix) {
-  const Holder holder = segment.tp_lane < 0 ? holdings.of_shared_shard : holdings.of_lane_shard;
-  const Range held = holdings.shard(segment.count);
+  const Holder& holder = holdings.holder_of_shard(segment);
+  const Range held = holdings.shard(segment);
   StateGroup group{.name = fmt::format("{}{}", prefix, segment.name),
                    .shard = shard,
                    .dtype = DType::f32,
@@ -93,7 +93,7 @@ StateGroup shard_group(const Segment& segment, const Holdings& holdings, ShardKi
                    .holders = holder.count,
                    .tensors = {},
                    .value = {}};
-  const LaneRange lanes = holdings.place.dp_lanes;
+  const LaneRange lanes = holdings.shard_lanes(segment);
   for (int lane = lanes.begin; lane < lanes.end; ++lane) {
     const Range of_lane = shard_range(segment.count, holdings.dp_lanes, lane);
     for (const TensorSpec& tensor : segment.tensors) {
@@ -149,7 +149,7 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
   state.segments.resize(model.segments().size());
   for (const std::size_t i : holdings.segments) {
     FD_TRY(Value parameters, model.initial_parameters(compute, i, job.seed));
-    const Range shard = holdings.shard(model.segments()[i].count);
+    const Range shard = holdings.shard(model.segments()[i]);
     if (holdings.shards_parameters()) {
       FD_TRY(parameters, cut_shard(compute, parameters, shard));
     }

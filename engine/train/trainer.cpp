@@ -73,7 +73,8 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   flight.unit = {.lane = lane, .random = state_.lanes[lane].random, .factor = factor};
   flight.unit.random.counter += static_cast<std::uint64_t>(micro);
   flight.inputs.resize(model_.pieces().size());
-  if (!holdings_.first_stage && !holdings_.last_stage) return flight;
+  // The tokens go in at the first stage and are the last one's targets; a router looks at which rows are there.
+  if (!holdings_.first_stage && !holdings_.last_stage && job_.model.experts == 0) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
   const int number = state_.lanes[lane].lane;
   const Value samples = sampler_.rows_for(state_.sampler, context_.rules.lane_drawn(holdings_, number), micro);
@@ -129,7 +130,8 @@ Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums
   }
   for (std::size_t i = stage.begin; i < stage.end; ++i) {
     const Piece& piece = model_.pieces()[i];
-    if (piece.kind != PieceKind::mlp || layout_.recompute == Recompute::segment) flight.inputs[i] = x;
+    const bool second_of_layer = piece.kind == PieceKind::mlp || piece.kind == PieceKind::moe;
+    if (!second_of_layer || layout_.recompute == Recompute::segment) flight.inputs[i] = x;
     FD_TRY_VOID(gather(i, i + 1, stage));
     if (piece.kind == PieceKind::head) {
       FD_TRY(flight.head, network_->loss(piece, flight.unit, x, sums));
@@ -183,7 +185,7 @@ Result<std::vector<Value>> Trainer::own_squares(const StepSums& sums) {
   for (const std::size_t segment : holdings_.segments) {
     FD_TRY(grains.emplace_back(), sums_of_grains(parts_.compute, sums.segments[segment]));
   }
-  FD_TRY(const std::vector<Value> wholes, join_shards(context_, grains, "gradient_norm.grains"));
+  FD_TRY(const std::vector<Value> wholes, join_shards(context_, holdings_.segments, grains, "gradient_norm.grains"));
   for (const Value& whole : wholes) {
     FD_TRY(squares.emplace_back(), sum_over_grains(parts_.compute, whole));
   }
@@ -227,7 +229,7 @@ Status Trainer::update(const GradientDecision& decision, StepSums sums, Training
     shards.push_back(next.segments[i].parameters);
   }
   if (!holdings_.shards_moments() || holdings_.shards_parameters()) return {};
-  FD_TRY(std::vector<Value> wholes, join_shards(context_, shards, "parameters.updated"));
+  FD_TRY(std::vector<Value> wholes, join_shards(context_, holdings_.segments, shards, "parameters.updated"));
   for (std::size_t i = 0; i < wholes.size(); ++i)
     next.segments[holdings_.segments[i]].parameters = std::move(wholes[i]);
   return {};
@@ -239,7 +241,7 @@ Result<OptimizerState> Trainer::update_segment(std::size_t segment, const AdamWS
   const Segment& spec = model_.segments()[segment];
   Range range{.begin = 0, .end = spec.count};
   if (holdings_.shards_moments()) {
-    range = holdings_.shard(spec.count);
+    range = holdings_.shard(spec);
     if (!holdings_.shards_gradients()) {
       FD_TRY(gradients, cut_shard(parts_.compute, gradients, range));
     }

@@ -19,7 +19,7 @@
 namespace firedrill {
 
 struct StepReport {
-  float loss = 0;        // mean over the present tokens of the global batch, nats
+  float loss = 0;        // mean over the present tokens of the global batch, nats; without the routers' balance loss
   double norm = 0;       // of the gradients, before clipping
   bool skipped = false;  // gradients overflowed on some rank: every rank skipped the update
 };

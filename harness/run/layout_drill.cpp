@@ -1,6 +1,7 @@
 #include "harness/run/layout_drill.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace firedrill {
 namespace {
@@ -28,6 +29,17 @@ std::vector<Layout> products(const Job& job, int ranks_max) {
   return list;
 }
 
+// Each ep above 1 on each of these, without stages: the exchange of tokens crosses no stage.
+void add_expert_degrees(const Job& job, std::vector<Layout>& list) {
+  const std::vector<Layout> plain = list;
+  for (Layout layout : plain) {
+    if (layout.pp > 1 || layout.tp > 1) continue;
+    for (layout.ep = 2; layout.ep <= layout.dp * layout.cp; ++layout.ep) {
+      if (mistakes_in(layout, job).empty()) list.push_back(layout);
+    }
+  }
+}
+
 // The largest product of those for which `suits` holds.
 template <class Suits>
 const Layout* largest(const std::vector<Layout>& list, Suits suits) {
@@ -38,11 +50,41 @@ const Layout* largest(const std::vector<Layout>& list, Suits suits) {
   return best;
 }
 
+// Experts over as many ranks as fit, with what else moves parameters, gradients or activations.
+template <class Add>
+void add_expert_variants(const Job& job, const std::vector<Layout>& plain, Add add) {
+  const Layout* grid = largest(plain, [](const Layout& l) { return l.pp * l.tp == 1 && l.dp > 1; });
+  const Layout* hybrid = largest(plain, [](const Layout& l) { return l.pp == 1 && l.dp > 1 && l.tp > 1; });
+  const Layout* staged = largest(plain, [](const Layout& l) { return l.pp == 2 && l.dp > 1; });
+  for (const Layout* base : {grid, hybrid, staged}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const int share : {1, 2}) {  // experts over the whole grid, or over half of it twice
+        add(base, [&](Layout& l) {
+          l.zero = zero;
+          l.ep = std::gcd(job.model.experts, l.dp * l.cp / share);
+        });
+      }
+    }
+  }
+  add(hybrid, [](Layout& l) {
+    l.ep = 2;
+    l.sequence_parallel = true;
+    l.recompute = Recompute::layer;
+  });
+  add(grid, [](Layout& l) {
+    l.ep = 2;
+    l.zero = 3;
+    l.prefetch = true;
+    l.bucket_bytes = 4096;
+  });
+}
+
 }  // namespace
 
 std::vector<Layout> drill_layouts(const Job& job, int ranks_max) {
   std::vector<Layout> list = products(job, ranks_max);
   const std::vector<Layout> plain = list;
+  if (job.model.experts > 0) add_expert_degrees(job, list);
   const auto add = [&](const Layout* base, const auto& change) {
     if (base == nullptr) return;
     Layout layout = *base;
@@ -72,6 +114,7 @@ std::vector<Layout> drill_layouts(const Job& job, int ranks_max) {
     l.sequence_parallel = true;
     l.recompute = Recompute::layer;
   });
+  if (job.model.experts > 0) add_expert_variants(job, plain, add);
   return list;
 }
 
