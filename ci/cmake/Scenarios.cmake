@@ -22,6 +22,7 @@ firedrill_scenario(rank/kill_node sim)  # one machine has one node
 firedrill_scenario(rank/clock_skew sim)
 firedrill_scenario(rank/elastic_fewer_ranks sim process)
 firedrill_scenario(rank/elastic_more_ranks sim process)
+firedrill_scenario(rank/mixed_precision sim process)
 firedrill_scenario(rank/kill_node_losing_unsynced sim)  # a real machine's cache cannot be made to forget
 firedrill_scenario(rank/async_kill_in_publish sim process)
 firedrill_scenario(storage/async_error_reaches_the_job sim process)
@@ -115,17 +116,20 @@ endforeach()
 # What other builds and machines recorded holds here too; a golden of another numerics key is not compared, and skipped.
 if(TARGET firedrill)
   add_test(NAME golden.verify COMMAND firedrill golden verify scenarios/jobs/nano.yaml scenarios/jobs/tiny.yaml
-                                     scenarios/jobs/nano-hybrid.yaml
+                                     scenarios/jobs/nano-hybrid.yaml scenarios/jobs/nano-mixed.yaml
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(golden.verify PROPERTIES LABELS golden SKIP_RETURN_CODE 4 TIMEOUT 300)
 endif()
 
 # Every layout of a job, and its restart under another one, ends with the bits of one rank.
-if(TARGET firedrill)
-  add_test(NAME layouts.nano-hybrid COMMAND firedrill layouts scenarios/jobs/nano-hybrid.yaml
+foreach(job nano-hybrid nano-mixed)
+  if(NOT TARGET firedrill)
+    break()
+  endif()
+  add_test(NAME layouts.${job} COMMAND firedrill layouts scenarios/jobs/${job}.yaml
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(layouts.nano-hybrid PROPERTIES LABELS layouts TIMEOUT 900)
-endif()
+  set_tests_properties(layouts.${job} PROPERTIES LABELS layouts TIMEOUT 900)
+endforeach()
 
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp
              PROPERTY COMPILE_DEFINITIONS FIREDRILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

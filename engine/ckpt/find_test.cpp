@@ -10,6 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class Find : public BothCatalogs {};
 INSTANTIATE_TEST_SUITE_P(Catalogs, Find, both_catalogs, catalog_name);
@@ -342,7 +343,22 @@ TEST_P(Find, ACheckpointOfAnotherJobNamesEachChangedField) {
   EXPECT_EQ(error.code, Code::mismatch);
   EXPECT_THAT(error.message, HasSubstr("optimizer.lr: 0.003 there, 0.5 here"));
   EXPECT_THAT(error.message, HasSubstr("seed: 1 there, 9 here"));
+  EXPECT_THAT(error.message, HasSubstr("with another optimizer convergence must be revalidated"));
   EXPECT_EQ(discover_on(*disk, attempt).trouble->code, Code::mismatch);
+}
+
+TEST_P(Find, ACheckpointOfAnotherPrecisionAndScalingAsksForRevalidation) {
+  const auto disk = two_checkpoints(GetParam());
+  TestAttempt attempt(*disk, 2);
+  attempt.job.precision = {.parameters = Precision::fp16, .scaler = {.dynamic = true}};
+  const Error error = cause(attempt.train({}));
+  EXPECT_EQ(error.code, Code::mismatch);
+  EXPECT_THAT(error.message, HasSubstr("precision.parameters: fp32 there, fp16 here"));
+  EXPECT_THAT(error.message, HasSubstr("precision.scaler.dynamic: false there, true here"));
+  EXPECT_THAT(error.message, HasSubstr("with another precision and scaling convergence must be revalidated"));
+  TestAttempt seeded(*disk, 3);
+  seeded.job.seed = 9;
+  EXPECT_THAT(cause(seeded.train({})).message, Not(HasSubstr("revalidated")));
 }
 
 TEST_P(Find, AnotherCorpusAndAnotherRunAreNamed) {

@@ -20,9 +20,15 @@ Status drop_cache(FileSystem& files, const std::string& path) {
   return dropped;
 }
 
-// Each field in which the checkpoint's job differs: "optimizer.lr: 0.01 there, 0.003 here".
-std::string changed_fields(const ManifestView& manifest, const Job& job) {
-  std::vector<std::string> changed;
+struct ChangedField {
+  std::string name;
+  std::string there;
+  std::string here;
+};
+
+// Each field in which the checkpoint's job differs.
+std::vector<ChangedField> changed_fields(const ManifestView& manifest, const Job& job) {
+  std::vector<ChangedField> changed;
   const std::vector<JobField> here = bit_fields(job);
   const auto there = manifest.fields();
   const auto value_there = [&](const std::string& name) -> std::optional<std::string_view> {
@@ -33,16 +39,34 @@ std::string changed_fields(const ManifestView& manifest, const Job& job) {
   };
   for (const JobField& field : here) {
     const auto value = value_there(field.name);
-    if (value != field.value) {
-      changed.push_back(fmt::format("{}: {} there, {} here", field.name, value.value_or("nothing"), field.value));
-    }
+    if (value != field.value) changed.push_back({field.name, std::string(value.value_or("nothing")), field.value});
   }
   for (const FieldRecord& field : there) {
-    const std::string_view name = manifest.text(field.name);
-    const bool known = std::any_of(here.begin(), here.end(), [name](const JobField& f) { return f.name == name; });
-    if (!known) changed.push_back(fmt::format("{}: {} there, nothing here", name, manifest.text(field.value)));
+    const std::string name(manifest.text(field.name));
+    const bool known = std::any_of(here.begin(), here.end(), [&](const JobField& f) { return f.name == name; });
+    if (!known) changed.push_back({name, std::string(manifest.text(field.value)), "nothing"});
   }
-  return join(changed, "; ");
+  return changed;
+}
+
+// Says "optimizer.lr: 0.01 there, 0.003 here", and what a change of the recipe asks for.
+Error of_another_job(const std::string& id, const std::vector<ChangedField>& changed) {
+  std::vector<std::string> lines;
+  std::vector<std::string> recipe;
+  for (const ChangedField& field : changed) {
+    lines.push_back(fmt::format("{}: {} there, {} here", field.name, field.there, field.here));
+    const std::string group =
+        field.name.starts_with("precision.scaler") ? "scaling" : field.name.substr(0, field.name.find('.'));
+    const bool matters = group == "batch" || group == "optimizer" || group == "precision" || group == "scaling";
+    if (matters && std::find(recipe.begin(), recipe.end(), group) == recipe.end()) recipe.push_back(group);
+  }
+  std::string message = fmt::format("checkpoint {} is of another job: {}", id, join(lines, "; "));
+  if (!recipe.empty()) {
+    message += fmt::format("; with another {} convergence must be revalidated", join(recipe, " and "));
+  }
+  return Error{.code = Code::mismatch,
+               .message = std::move(message),
+               .hint = "resume with the job that wrote it, or give this one a directory of its own"};
 }
 
 Status check_owner(const ManifestView& manifest, const ExpectedRun& expectation) {
@@ -50,10 +74,7 @@ Status check_owner(const ManifestView& manifest, const ExpectedRun& expectation)
   const RunIdentity& identity = expectation.identity;
   const std::string id = to_string(manifest.id());
   if (head.job != identity.job_digest) {
-    return Error{
-        .code = Code::mismatch,
-        .message = fmt::format("checkpoint {} is of another job: {}", id, changed_fields(manifest, expectation.job)),
-        .hint = "resume with the job that wrote it, or give this one a directory of its own"};
+    return of_another_job(id, changed_fields(manifest, expectation.job));
   }
   if (head.corpus != identity.corpus_digest) {
     return Error{.code = Code::mismatch,

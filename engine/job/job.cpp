@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace firedrill {
 namespace {
@@ -56,10 +57,34 @@ void check_model(const ModelSpec& model, Mistakes& mistakes) {
   mistakes.require(model.kv_heads == 0 || model.kv_heads == model.heads,
                    "model.kv_heads is {}: only as many as model.heads ({}) are supported yet", model.kv_heads,
                    model.heads);
-  mistakes.require(!model.tied_embedding, "model.tied_embedding is true: only false is supported yet");
   check_experts(model, mistakes);
   mistakes.require(model.dropout >= 0.0 && model.dropout < 1.0, "model.dropout is {}: give a number in [0, 1)",
                    model.dropout);
+}
+
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::isfinite(x) && std::frexp(x, &exponent) == 0.5;
+}
+
+// A scale that is no power of two would round every gradient of 16 bits once more.
+void check_precision(const PrecisionSpec& precision, Mistakes& mistakes) {
+  const ScalerSpec& s = precision.scaler;
+  mistakes.require(s.initial_scale > 0.0, "precision.scaler.initial_scale is {}: give a positive number",
+                   s.initial_scale);
+  mistakes.require(s.growth > 1.0, "precision.scaler.growth is {}: give a number above 1", s.growth);
+  mistakes.require(s.backoff > 0.0 && s.backoff < 1.0, "precision.scaler.backoff is {}: give a number in (0, 1)",
+                   s.backoff);
+  mistakes.require(s.growth_interval >= 1, "precision.scaler.growth_interval is {}: give 1 or more", s.growth_interval);
+  if (precision.parameters == Precision::fp32 || !s.dynamic) return;
+  const auto power_of_two = [&](std::string_view name, double value) {
+    mistakes.require(is_power_of_two(value),
+                     "precision.scaler.{} is {}: with {} parameters give a power of two, so that scaling is exact",
+                     name, value, to_string(precision.parameters));
+  };
+  power_of_two("initial_scale", s.initial_scale);
+  power_of_two("growth", s.growth);
+  power_of_two("backoff", s.backoff);
 }
 
 void check_training(const Job& job, Mistakes& mistakes) {
@@ -73,15 +98,10 @@ void check_training(const Job& job, Mistakes& mistakes) {
   mistakes.require(o.epsilon > 0.0, "optimizer.epsilon is {}: give a positive number", o.epsilon);
   mistakes.require(o.lr_min_ratio >= 0.0 && o.lr_min_ratio <= 1.0,
                    "optimizer.lr_min_ratio is {}: give a number in [0, 1]", o.lr_min_ratio);
-  mistakes.require(job.precision.parameters == Precision::fp32,
-                   "precision.parameters is {}: only fp32 is supported yet", to_string(job.precision.parameters));
-  const ScalerSpec& s = job.precision.scaler;
-  mistakes.require(s.initial_scale > 0.0, "precision.scaler.initial_scale is {}: give a positive number",
-                   s.initial_scale);
-  mistakes.require(s.growth > 1.0, "precision.scaler.growth is {}: give a number above 1", s.growth);
-  mistakes.require(s.backoff > 0.0 && s.backoff < 1.0, "precision.scaler.backoff is {}: give a number in (0, 1)",
-                   s.backoff);
-  mistakes.require(s.growth_interval >= 1, "precision.scaler.growth_interval is {}: give 1 or more", s.growth_interval);
+  check_precision(job.precision, mistakes);
+  mistakes.require(job.model.experts == 0 || job.precision.parameters == Precision::fp32,
+                   "precision.parameters is {}: with model.experts {} only fp32 is supported",
+                   to_string(job.precision.parameters), job.model.experts);
   mistakes.require(job.batch.lane_micro_batch >= 1 && job.batch.lane_micro_batch <= 65536,
                    "batch.lane_micro_batch is {}: give 1 to 65536", job.batch.lane_micro_batch);
   mistakes.require(job.batch.accumulation >= 1 && job.batch.accumulation <= 65536,

@@ -257,6 +257,11 @@ Groups groups_of(const Job& job, const Layout& layout, int rank) {
       job, layout, place, 11, "expert.dp", layout.dp / block.dp,
       [block](RankPlace& other, int i) { other.dp = other.dp % block.dp + i * block.dp; },
       [](const RankPlace& other, int) { return other.expert_dp_lanes; });
+  if (place.pp == 0 || place.pp == layout.pp - 1) {
+    groups.tied = group_along(
+        job, layout, place, 12, "tied", layout.pp > 1 ? 2 : 1,
+        [&layout](RankPlace& other, int i) { other.pp = i * (layout.pp - 1); }, one_each);
+  }
   return groups;
 }
 

@@ -110,6 +110,7 @@ struct Groups {
   // Those that hold the same experts: over which cp lanes' and then dp lanes' gradients of an expert are added.
   Group expert_cp;
   Group expert_dp;
+  Group tied;  // the first and the last stage of one pipeline; elsewhere empty
 };
 
 Groups groups_of(const Job& job, const Layout& layout, int rank);

@@ -5,6 +5,7 @@
 #include "engine/model/arithmetic.h"
 #include "engine/model/dropout.h"
 #include "engine/model/kernels.h"
+#include "engine/model/mixed.h"
 #include "engine/model/norm.h"
 
 namespace firedrill {
@@ -51,7 +52,7 @@ struct AttentionForward {
         n(rows * sequence),
         batch(rows * heads),
         scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)))),
-        norm(input.as<float>().data(), n, p[0], p[1]),
+        norm(input.as<float>().data(), n, p[0], p[1], static_cast<DType>(s.dtype)),
         qkv_weight(p[2].data(), 3 * width, width),
         out_weight(p[3].data(), width, width),
         qkv_buffer(3 * n * width),
@@ -62,12 +63,15 @@ struct AttentionForward {
     FD_CHECK(input.shape() == (Shape{rows, sequence, width}), "the input is [rows, sequence, width]");
     const Scratch by_token(3 * n * width);
     matmul({by_token.data(), n, 3 * width}, norm.out(), qkv_weight.t());
+    round_operand(s, by_token.data(), 3 * n * width);
     order(3).to_heads(by_token.data(), qkv_buffer.data());
     matmul(weights, part(0), part(1).t());
     causal_softmax();
+    round_operand(s, weights.data, batch * sequence * sequence);
     const Scratch by_head(n * width);
     matmul({by_head.data(), sequence, size, batch}, weights, part(2));
     order(1).to_tokens(by_head.data(), attended.data);
+    round_operand(s, attended.data, n * width);
   }
 
   HeadOrder order(std::int64_t parts) const { return {rows, sequence, parts, heads, size}; }
@@ -102,9 +106,10 @@ struct AttentionForward {
   }
 
   // From the gradient of `attended` to that of the projection to q, k and v, [n, 3 * width].
-  void attend_backward(const float* d_attended, float* d_by_token) const {
+  void attend_backward(const SegmentScalars& s, const float* d_attended, float* d_by_token) const {
     const Scratch d_out_buffer(n * width);
     order(1).to_heads(d_attended, d_out_buffer.data());
+    round_operand(s, d_out_buffer.data(), n * width);
     const ConstMatrix d_out(d_out_buffer.data(), sequence, size, batch);
     const Scratch d_qkv(3 * n * width);
     const auto d_part = [&](std::int64_t i) { return Matrix{d_qkv.data() + i * n * width, sequence, size, batch}; };
@@ -113,9 +118,11 @@ struct AttentionForward {
     const Matrix d_scores{d_scores_buffer.data(), sequence, sequence, batch};
     matmul(d_scores, d_out, part(2).t());
     softmax_backward(d_scores.data);
+    round_operand(s, d_scores.data, batch * sequence * sequence);
     matmul(d_part(0), d_scores, part(1));
     matmul(d_part(1), ConstMatrix(d_scores).t(), part(0));
     order(3).to_tokens(d_qkv.data(), d_by_token);
+    round_operand(s, d_by_token, 3 * n * width);
   }
 
   Slots<const float, 4> p;
@@ -162,7 +169,7 @@ Result<Value> attention_backward(std::span<const std::byte> scalars, std::span<V
   const Scratch d_attended(f.n * f.width);
   matmul({d_attended.data(), f.n, f.width}, dp, f.out_weight);
   const Scratch d_qkv_buffer(f.n * 3 * f.width);
-  f.attend_backward(d_attended.data(), d_qkv_buffer.data());
+  f.attend_backward(s, d_attended.data(), d_qkv_buffer.data());
   const ConstMatrix d_qkv(d_qkv_buffer.data(), f.n, 3 * f.width);
   matmul({g[2].data(), 3 * f.width, f.width}, d_qkv.t(), f.norm.out());
   const Scratch d_norm(f.n * f.width);

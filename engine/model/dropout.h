@@ -7,6 +7,7 @@
 #include <span>
 
 #include "engine/model/matmul.h"
+#include "engine/model/mixed.h"
 #include "engine/model/shapes.h"
 
 namespace firedrill {
@@ -34,7 +35,8 @@ class Dropout {
   float scale_;
 };
 
-// The gradient of what went into a segment's dropout: the given one where nothing is dropped, else a masked copy.
+// The gradient of what went into a segment's dropout: the given one where nothing is dropped, else a masked copy, for
+// matrix products to read.
 class DroppedGradient {
  public:
   DroppedGradient(const SegmentScalars& scalars, std::span<const float> gradient)
@@ -42,6 +44,7 @@ class DroppedGradient {
     const Dropout dropout(scalars);
     if (!dropout.active()) return;
     dropout.apply(gradient, {copy_.data(), gradient.size()});
+    round_operand(scalars, copy_.data(), static_cast<std::int64_t>(gradient.size()));
     data_ = copy_.data();
   }
   const float* data() const { return data_; }

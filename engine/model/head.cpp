@@ -5,6 +5,7 @@
 
 #include "engine/model/arithmetic.h"
 #include "engine/model/kernels.h"
+#include "engine/model/mixed.h"
 #include "engine/model/norm.h"
 #include "engine/model/shapes.h"
 
@@ -20,7 +21,7 @@ struct HeadForward {
         rows(inputs[1].shape()[0]),
         n(rows * sequence),
         tokens(inputs[2].as<std::uint8_t>()),
-        norm(inputs[1].as<float>().data(), n, p[0], p[1]),
+        norm(inputs[1].as<float>().data(), n, p[0], p[1], static_cast<DType>(s.dtype)),
         weight(p[2].data(), vocabulary, width),
         logits_buffer(n * vocabulary),
         logits{logits_buffer.data(), n, vocabulary} {
@@ -86,6 +87,7 @@ Result<Value> head_backward(std::span<const std::byte> scalars, std::span<Value>
     logits[target] -= 1.0F;
     for (std::int64_t i = 0; i < f.vocabulary; ++i) logits[i] *= factor;
   });
+  round_operand(s, f.logits.data, f.n * f.vocabulary);
   MutableValue parameters(DType::f32, inputs[0].shape());
   const Slots g(parameters.as<float>(), head_tensors(s));
   g.clear_padding();

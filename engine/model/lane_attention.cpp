@@ -11,6 +11,7 @@
 #include "engine/model/lane_kernels.h"
 #include "engine/model/lane_shapes.h"
 #include "engine/model/matmul.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
@@ -60,8 +61,9 @@ struct LaneHeads {
 };
 
 struct Attend {
-  Attend(const LaneScalars& s, std::span<Value> inputs)
-      : p(inputs[0].as<float>(), attention_lane_tensors(s.width, s.tp_lanes)),
+  Attend(const LaneScalars& scalars, std::span<Value> inputs)
+      : s(scalars),
+        p(inputs[0].as<float>(), attention_lane_tensors(s.width, s.tp_lanes)),
         heads(s, inputs[1].shape()[1] / (s.heads / s.tp_lanes)),
         scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(heads.size)))),
         q(inputs[1].as<float>().data()),
@@ -110,6 +112,7 @@ struct Attend {
         part_sum[static_cast<std::size_t>(i)] = exponentiate(x, seen, scale);
         std::fill(x + seen, x + edge, 0.0F);
       }
+      round_operand(s, scores.data, queries * edge);
       matmul({part.data(), edge, heads.size, heads.batch}, scores, heads.matrix(value(number)));
       for (std::int64_t i = 0; i < queries; ++i) {
         const float more_max = part_max[static_cast<std::size_t>(i)];
@@ -141,9 +144,11 @@ struct Attend {
     heads.each(1, [&](std::int64_t token, std::int64_t by_head) {
       std::copy_n(outputs.data() + by_head, heads.size, tokens.data() + token);
     });
+    round_operand(s, tokens.data(), heads.n * heads.own_width);
     return tokens;
   }
 
+  LaneScalars s;
   Slots<const float, 2> p;
   LaneHeads heads;
   float scale;
@@ -186,10 +191,12 @@ class AttendBackward {
     const Matrix part{part_.data(), f_.edge, heads.size, heads.batch};
     matmul(f_.scores, f_.query(chunk), heads.matrix(f_.key(number)).t());
     weights(chunk, number);
+    round_operand(f_.s, f_.scores.data, f_.queries * f_.edge);
     matmul(part, ConstMatrix(f_.scores).t(), d_out);
     add(into(number, heads.sequence.chunks), part.data, heads.chunk_count);
     matmul(d_scores, d_out, heads.matrix(f_.value(number)).t());
     scores_backward(chunk);
+    round_operand(f_.s, d_scores.data, f_.queries * f_.edge);
     matmul(part, d_scores, heads.matrix(f_.key(number)));
     add(dq_ + chunk * heads.chunk_count, part.data, heads.chunk_count);
     matmul(part, ConstMatrix(d_scores).t(), f_.query(chunk));
@@ -274,6 +281,7 @@ Result<Value> qkv_lane_backward(std::span<const std::byte> scalars, std::span<Va
         by_head < q_count ? inputs[2].as<float>().data() + by_head : inputs[3].as<float>().data() + (by_head - q_count);
     std::copy_n(from, heads.size, d_by_token.data() + token);
   });
+  round_operand(s, d_by_token.data(), heads.n * 3 * heads.own_width);
   const ConstMatrix d(d_by_token.data(), heads.n, 3 * heads.own_width);
   MutableValue parameters(std::move(inputs[4]));
   const Slots g(parameters.as<float>(), tensors);
@@ -307,6 +315,7 @@ Result<Value> attend_lane_backward(std::span<const std::byte> scalars, std::span
   heads.each(1, [&](std::int64_t token, std::int64_t by_head) {
     std::copy_n(d_attended.data() + token, heads.size, d_outputs.data() + by_head);
   });
+  round_operand(s, d_outputs.data(), heads.n * heads.own_width);
   MutableValue dq = zeros(heads.q_shape());
   std::vector<MutableValue> d_kv;
   std::vector<float*> d_kv_data;

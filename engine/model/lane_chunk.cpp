@@ -49,13 +49,13 @@ Result<Value> residual_backward(std::span<const std::byte> scalars, std::span<Va
 
 Result<Value> join_chunks(std::span<const std::byte>, std::span<Value> inputs) {
   const Shape& shape = inputs[0].shape();
-  const std::size_t run = static_cast<std::size_t>(shape[1] * shape[2]);
+  const std::size_t run = static_cast<std::size_t>(shape[1] * shape[2]) * size_of(inputs[0].dtype());
   MutableValue out(inputs[0].dtype(), Shape{shape[0], shape[1] * static_cast<std::int64_t>(inputs.size()), shape[2]});
-  float* to = out.as<float>().data();
+  std::byte* to = out.bytes().data();
   for (std::size_t row = 0; row < static_cast<std::size_t>(shape[0]); ++row) {
     for (const Value& chunk : inputs) {
-      FD_CHECK(chunk.shape() == shape, "chunks of one lane differ in size");
-      to = std::copy_n(chunk.as<float>().data() + row * run, run, to);
+      FD_CHECK(chunk.shape() == shape && chunk.dtype() == inputs[0].dtype(), "chunks of one lane differ in size");
+      to = std::copy_n(chunk.bytes().data() + row * run, run, to);
     }
   }
   return std::move(out).freeze();
@@ -65,11 +65,11 @@ Result<Value> take_chunk(std::span<const std::byte> scalars, std::span<Value> in
   const auto s = scalars_as<LaneScalars>(scalars);
   const Shape& shape = inputs[0].shape();
   const std::int64_t tokens = shape[1] / s.tp_lanes;
-  const std::size_t run = static_cast<std::size_t>(tokens * shape[2]);
+  const std::size_t run = static_cast<std::size_t>(tokens * shape[2]) * size_of(inputs[0].dtype());
   MutableValue out(inputs[0].dtype(), Shape{shape[0], tokens, shape[2]});
-  float* to = out.as<float>().data();
+  std::byte* to = out.bytes().data();
   for (std::size_t row = 0; row < static_cast<std::size_t>(shape[0]); ++row) {
-    to = std::copy_n(inputs[0].as<float>().data() + (row * s.tp_lanes + s.tp_lane) * run, run, to);
+    to = std::copy_n(inputs[0].bytes().data() + (row * s.tp_lanes + s.tp_lane) * run, run, to);
   }
   return std::move(out).freeze();
 }

@@ -7,6 +7,7 @@
 #include "engine/model/lane_kernels.h"
 #include "engine/model/lane_shapes.h"
 #include "engine/model/matmul.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
@@ -126,6 +127,7 @@ Result<Value> head_lane_backward(std::span<const std::byte> scalars, std::span<V
     if (target >= 0 && target < f.vocabulary) x[target] -= 1.0F;
     for (std::int64_t v = 0; v < f.vocabulary; ++v) x[v] *= factor;
   }
+  round_operand(s, f.logits.data, f.n * f.vocabulary);
   MutableValue parameters(DType::f32, inputs[0].shape());
   const Slots g(parameters.as<float>(), head_lane_tensors(s.vocabulary, s.width, s.tp_lanes));
   g.clear_padding();

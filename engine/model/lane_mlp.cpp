@@ -3,6 +3,7 @@
 #include "engine/model/lane_kernels.h"
 #include "engine/model/lane_shapes.h"
 #include "engine/model/matmul.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
@@ -22,6 +23,7 @@ struct LaneMlp {
         gated{gated_buffer.data(), n, hidden} {
     matmul(gate_up, h, gate_up_weight.t());
     gate_rows(gate_up, gated);
+    round_operand(s, gated.data, n * hidden);
   }
 
   Slots<const float, 2> p;
@@ -57,6 +59,7 @@ Result<Value> mlp_lane_backward(std::span<const std::byte> scalars, std::span<Va
   const Scratch d_gated(f.n * f.hidden);
   matmul({d_gated.data(), f.n, f.hidden}, d, f.down_weight);
   gate_rows_backward(f.gate_up, d_gated.data());
+  round_operand(s, f.gate_up.data, f.n * 2 * f.hidden);
   matmul({g[0].data(), 2 * f.hidden, f.width}, ConstMatrix(f.gate_up).t(), f.h);
   MutableValue dh(DType::f32, inputs[1].shape());
   matmul({dh.as<float>().data(), f.n, f.width}, f.gate_up, f.gate_up_weight);

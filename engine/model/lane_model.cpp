@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/model/lane_kernels.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
@@ -12,37 +13,55 @@ constexpr auto forward = KernelKind::forward;
 constexpr auto backward = KernelKind::backward;
 constexpr auto other = KernelKind::other;
 
+// A partial sum over tp or cp lanes is not rounded before it is added; everything else is.
+template <auto run, unsigned narrow>
+constexpr auto lanes = in_precision<run, LaneScalars, narrow>;
+
 constexpr Kernel token_forward_kernel =
-    make_kernel("model.lane.token.forward", forward, token_lane_forward, WorkKind::embed);
+    make_kernel("model.lane.token.forward", forward, lanes<token_lane_forward, Narrowed::none>, WorkKind::embed);
 constexpr Kernel token_backward_kernel =
-    make_kernel("model.lane.token.backward", backward, token_lane_backward, WorkKind::embed);
-constexpr Kernel position_forward_kernel = make_kernel("model.lane.position.forward", other, position_forward);
-constexpr Kernel position_backward_kernel = make_kernel("model.lane.position.backward", other, position_backward);
-constexpr Kernel norm_forward_kernel = make_kernel("model.lane.norm.forward", other, norm_forward);
-constexpr Kernel norm_backward_kernel = make_kernel("model.lane.norm.backward", other, norm_backward);
-constexpr Kernel residual_forward_kernel = make_kernel("model.lane.residual.forward", other, residual_forward);
-constexpr Kernel residual_backward_kernel = make_kernel("model.lane.residual.backward", other, residual_backward);
-constexpr Kernel qkv_forward_kernel = make_kernel("model.lane.qkv.forward", other, qkv_lane_forward);
-constexpr Kernel qkv_backward_kernel = make_kernel("model.lane.qkv.backward", other, qkv_lane_backward);
+    make_kernel("model.lane.token.backward", backward, lanes<token_lane_backward, Narrowed::first>, WorkKind::embed);
+constexpr Kernel position_forward_kernel =
+    make_kernel("model.lane.position.forward", other, lanes<position_forward, Narrowed::first>);
+constexpr Kernel position_backward_kernel =
+    make_kernel("model.lane.position.backward", other, lanes<position_backward, Narrowed::both>);
+constexpr Kernel norm_forward_kernel =
+    make_kernel("model.lane.norm.forward", other, lanes<norm_forward, Narrowed::first>);
+constexpr Kernel norm_backward_kernel =
+    make_kernel("model.lane.norm.backward", other, lanes<norm_backward, Narrowed::both>);
+constexpr Kernel residual_forward_kernel =
+    make_kernel("model.lane.residual.forward", other, lanes<residual_forward, Narrowed::first>);
+constexpr Kernel residual_backward_kernel =
+    make_kernel("model.lane.residual.backward", other, lanes<residual_backward, Narrowed::first>);
+constexpr Kernel qkv_forward_kernel =
+    make_kernel("model.lane.qkv.forward", other, lanes<qkv_lane_forward, Narrowed::both>);
+constexpr Kernel qkv_backward_kernel =
+    make_kernel("model.lane.qkv.backward", other, lanes<qkv_lane_backward, Narrowed::second>);
 constexpr Kernel attend_forward_kernel =
-    make_kernel("model.lane.attend.forward", forward, attend_lane_forward, WorkKind::attention);
-constexpr Kernel attend_backward_kernel =
-    make_kernel("model.lane.attend.backward", backward, attend_lane_backward, WorkKind::attention);
-constexpr Kernel mlp_forward_kernel = make_kernel("model.lane.mlp.forward", forward, mlp_lane_forward, WorkKind::mlp);
+    make_kernel("model.lane.attend.forward", forward, lanes<attend_lane_forward, Narrowed::none>, WorkKind::attention);
+constexpr Kernel attend_backward_kernel = make_kernel(
+    "model.lane.attend.backward", backward, lanes<attend_lane_backward, Narrowed::first>, WorkKind::attention);
+constexpr Kernel mlp_forward_kernel =
+    make_kernel("model.lane.mlp.forward", forward, lanes<mlp_lane_forward, Narrowed::none>, WorkKind::mlp);
 constexpr Kernel mlp_backward_kernel =
-    make_kernel("model.lane.mlp.backward", backward, mlp_lane_backward, WorkKind::mlp);
-constexpr Kernel head_max_kernel = make_kernel("model.lane.head.max", forward, head_lane_max, WorkKind::head);
-constexpr Kernel head_sums_kernel = make_kernel("model.lane.head.sums", other, head_lane_sums);
-constexpr Kernel head_loss_kernel = make_kernel("model.lane.head.loss", other, head_lane_loss);
+    make_kernel("model.lane.mlp.backward", backward, lanes<mlp_lane_backward, Narrowed::second>, WorkKind::mlp);
+constexpr Kernel head_max_kernel =
+    make_kernel("model.lane.head.max", forward, lanes<head_lane_max, Narrowed::none>, WorkKind::head);
+constexpr Kernel head_sums_kernel = make_kernel("model.lane.head.sums", other, lanes<head_lane_sums, Narrowed::none>);
+constexpr Kernel head_loss_kernel = make_kernel("model.lane.head.loss", other, lanes<head_lane_loss, Narrowed::none>);
 constexpr Kernel head_backward_kernel =
-    make_kernel("model.lane.head.backward", backward, head_lane_backward, WorkKind::head);
+    make_kernel("model.lane.head.backward", backward, lanes<head_lane_backward, Narrowed::second>, WorkKind::head);
 constexpr Kernel join_kernel = make_kernel("model.lane.join", other, join_chunks);
 constexpr Kernel take_kernel = make_kernel("model.lane.take", other, take_chunk);
 
 }  // namespace
 
 LaneModel::LaneModel(const Job& job, const Model& model, Compute& compute)
-    : spec_(job.model), model_(model), lanes_(job.lanes), compute_(compute) {}
+    : spec_(job.model),
+      model_(model),
+      lanes_(job.lanes),
+      dtype_(dtype_of(job.precision.parameters)),
+      compute_(compute) {}
 
 LaneScalars LaneModel::scalars() const {
   return {.sequence = static_cast<std::uint32_t>(spec_.sequence),
@@ -51,7 +70,8 @@ LaneScalars LaneModel::scalars() const {
           .hidden = static_cast<std::uint32_t>(spec_.hidden_size()),
           .vocabulary = static_cast<std::uint32_t>(spec_.vocabulary),
           .tp_lanes = static_cast<std::uint32_t>(lanes_.tp),
-          .cp_lanes = static_cast<std::uint32_t>(lanes_.cp)};
+          .cp_lanes = static_cast<std::uint32_t>(lanes_.cp),
+          .dtype = static_cast<std::uint32_t>(dtype_)};
 }
 
 LaneScalars LaneModel::scalars(LanePlace at) const {

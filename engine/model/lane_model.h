@@ -73,6 +73,7 @@ class LaneModel {
   const ModelSpec& spec_;
   const Model& model_;
   Lanes lanes_;
+  DType dtype_;  // of parameters and activations
   Compute& compute_;
 };
 

@@ -28,6 +28,8 @@ struct LaneScalars {
   std::uint32_t drop_threshold = 0;
   std::uint32_t keep_scale_bits = 0;
   std::uint32_t factor_bits = 0;
+  std::uint32_t dtype = static_cast<std::uint32_t>(DType::f32);
+  std::uint32_t reserved = 0;
 };
 
 inline std::array<NamedShape, 1> position_tensors(std::uint32_t sequence, std::uint32_t width) {

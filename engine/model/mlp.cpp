@@ -2,6 +2,7 @@
 #include "engine/model/dropout.h"
 #include "engine/model/gate.h"
 #include "engine/model/kernels.h"
+#include "engine/model/mixed.h"
 #include "engine/model/norm.h"
 
 namespace firedrill {
@@ -13,7 +14,7 @@ struct MlpForward {
         width(s.width),
         hidden(s.hidden),
         n(input.count() / s.width),
-        norm(input.as<float>().data(), n, p[0], p[1]),
+        norm(input.as<float>().data(), n, p[0], p[1], static_cast<DType>(s.dtype)),
         gate_up_weight(p[2].data(), 2 * hidden, width),
         down_weight(p[3].data(), width, hidden),
         gate_up_buffer(n * 2 * hidden),
@@ -22,6 +23,7 @@ struct MlpForward {
         gated{gated_buffer.data(), n, hidden} {
     matmul(gate_up, norm.out(), gate_up_weight.t());
     gate_rows(gate_up, gated);
+    round_operand(s, gated.data, n * hidden);
   }
 
   Slots<const float, 4> p;
@@ -62,6 +64,7 @@ Result<Value> mlp_backward(std::span<const std::byte> scalars, std::span<Value> 
   const Scratch d_gated(f.n * f.hidden);
   matmul({d_gated.data(), f.n, f.hidden}, dp, f.down_weight);
   gate_rows_backward(f.gate_up, d_gated.data());
+  round_operand(s, f.gate_up.data, f.n * 2 * f.hidden);
   matmul({g[2].data(), 2 * f.hidden, f.width}, ConstMatrix(f.gate_up).t(), f.norm.out());
   const Scratch d_norm(f.n * f.width);
   matmul({d_norm.data(), f.n, f.width}, f.gate_up, f.gate_up_weight);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/half.h"
 #include "engine/model/arithmetic.h"
 
 namespace firedrill {
 
-LayerNorm::LayerNorm(const float* x, std::int64_t n, std::span<const float> weight, std::span<const float> bias)
+LayerNorm::LayerNorm(const float* x, std::int64_t n, std::span<const float> weight, std::span<const float> bias,
+                     DType dtype)
     : x_(x),
       n_(n),
       width_(static_cast<std::int64_t>(weight.size())),
@@ -35,6 +37,7 @@ LayerNorm::LayerNorm(const float* x, std::int64_t n, std::span<const float> weig
     mean_.data()[row] = mean;
     inverse_deviation_.data()[row] = inverse;
   }
+  round_to(dtype, {out_.data(), static_cast<std::size_t>(n_ * width_)});
 }
 
 void LayerNorm::backward(const float* gradient, const float* residual, std::span<float> d_weight,

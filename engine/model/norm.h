@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/base/value.h"
 #include "engine/model/matmul.h"
 
 namespace firedrill {
 
 class LayerNorm {
  public:
-  // `x` is [n, width]; it and the two tensors are borrowed.
-  LayerNorm(const float* x, std::int64_t n, std::span<const float> weight, std::span<const float> bias);
+  // `x` is [n, width]; it and the two tensors are borrowed. out() is rounded to `dtype`.
+  LayerNorm(const float* x, std::int64_t n, std::span<const float> weight, std::span<const float> bias,
+            DType dtype = DType::f32);
 
   ConstMatrix out() const { return {out_.data(), n_, width_}; }
 

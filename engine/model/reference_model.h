@@ -15,10 +15,12 @@ namespace firedrill {
 
 class ReferenceModel {
  public:
-  // Takes each segment's flat parameters apart into leaf tensors of its own.
+  // Takes each segment's flat parameters apart into leaf tensors of its own. A tied job comes with the model and the
+  // parameters of its untied self: the head's projection is left out.
   ReferenceModel(const Job& job, const Model& model, const std::vector<Value>& parameters) : spec_(job.model) {
     for (const Segment& segment : model.segments()) {
       for (const TensorSpec& tensor : segment.tensors) {
+        if (spec_.tied_embedding && tensor.name == "head.output.weight") continue;
         const auto flat = parameters[segment.index].as<float>();
         const auto sizes = tensor.shape.sizes();
         const auto part =
@@ -62,7 +64,8 @@ class ReferenceModel {
 
   // The sum of losses over all tokens of rows whose mask is not 0.
   at::Tensor loss(const at::Tensor& x, const at::Tensor& tokens, const at::Tensor& row_mask = {}) {
-    const at::Tensor logits = at::linear(norm("head", x), tensor("head.output.weight"));
+    const std::string output = spec_.tied_embedding ? "embed.token.weight" : "head.output.weight";
+    const at::Tensor logits = at::linear(norm("head", x), tensor(output));
     const at::Tensor targets = tokens.narrow(1, 1, spec_.sequence).to(at::kLong);
     if (!row_mask.defined()) {
       return at::cross_entropy_loss(logits.view({-1, spec_.vocabulary}), targets.reshape(-1), {}, at::Reduction::Sum);

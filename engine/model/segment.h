@@ -49,6 +49,7 @@ struct Segment {
   std::vector<TensorSpec> tensors;
   std::int64_t count = 0;  // elements of the flat Value, padding included; a multiple of `grain`
   bool has_dropout = false;
+  bool tied = false;   // token weights that the head projects with, too
   Value decay_ranges;  // i64 pairs [begin, end): the elements that weight decay applies to, ascending
 
   std::int64_t parameter_count() const;  // without padding
@@ -62,7 +63,8 @@ struct Piece {
   PieceKind kind = PieceKind::embed;
   std::uint32_t layer = 0;
   std::size_t shared = 0;  // index of the segment that all lanes share, or of the only one
-  std::size_t lanes = 0;   // index of the first tp lane's segment; the others follow. 0: there are none
+  // Index of the first tp lane's segment; the others follow. 0: there are none. A tied head has those of the embedding.
+  std::size_t lanes = 0;
   // Of a mixture of experts; the lanes of expert e + 1 follow those of expert e.
   std::size_t router = 0;
   int experts = 0;

@@ -25,6 +25,8 @@ struct SegmentScalars {
   std::uint32_t drop_threshold = 0;   // an element is dropped if its 16 random bits are below; 0 drops nothing
   std::uint32_t keep_scale_bits = 0;  // float: 1 / (1 - dropout)
   std::uint32_t factor_bits = 0;      // float: of the head's backward
+  std::uint32_t dtype = static_cast<std::uint32_t>(DType::f32);  // of parameters and activations
+  std::uint32_t reserved = 0;
 };
 
 struct NamedShape {

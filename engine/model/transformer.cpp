@@ -7,6 +7,7 @@
 #include "engine/base/rng.h"
 #include "engine/model/initial.h"
 #include "engine/model/kernels.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
@@ -16,15 +17,21 @@ struct SegmentKernels {
   Kernel backward;
 };
 
+template <auto run, unsigned narrow>
+constexpr auto whole = in_precision<run, SegmentScalars, narrow>;
+
 constexpr SegmentKernels kernels[] = {
-    {make_kernel("model.embed.forward", KernelKind::forward, embed_forward, WorkKind::embed),
-     make_kernel("model.embed.backward", KernelKind::backward, embed_backward, WorkKind::embed)},
-    {make_kernel("model.attention.forward", KernelKind::forward, attention_forward, WorkKind::attention),
-     make_kernel("model.attention.backward", KernelKind::backward, attention_backward, WorkKind::attention)},
-    {make_kernel("model.mlp.forward", KernelKind::forward, mlp_forward, WorkKind::mlp),
-     make_kernel("model.mlp.backward", KernelKind::backward, mlp_backward, WorkKind::mlp)},
-    {make_kernel("model.head.forward", KernelKind::forward, head_forward, WorkKind::head),
-     make_kernel("model.head.backward", KernelKind::backward, head_backward, WorkKind::head)},
+    {make_kernel("model.embed.forward", KernelKind::forward, whole<embed_forward, Narrowed::first>, WorkKind::embed),
+     make_kernel("model.embed.backward", KernelKind::backward, whole<embed_backward, Narrowed::first>,
+                 WorkKind::embed)},
+    {make_kernel("model.attention.forward", KernelKind::forward, whole<attention_forward, Narrowed::first>,
+                 WorkKind::attention),
+     make_kernel("model.attention.backward", KernelKind::backward, whole<attention_backward, Narrowed::both>,
+                 WorkKind::attention)},
+    {make_kernel("model.mlp.forward", KernelKind::forward, whole<mlp_forward, Narrowed::first>, WorkKind::mlp),
+     make_kernel("model.mlp.backward", KernelKind::backward, whole<mlp_backward, Narrowed::both>, WorkKind::mlp)},
+    {make_kernel("model.head.forward", KernelKind::forward, whole<head_forward, Narrowed::none>, WorkKind::head),
+     make_kernel("model.head.backward", KernelKind::backward, whole<head_backward, Narrowed::both>, WorkKind::head)},
 };
 constexpr Kernel initial = make_kernel("model.initial", KernelKind::other, initial_parameters_of);
 
@@ -41,8 +48,10 @@ SegmentScalars dimensions_of(const ModelSpec& spec) {
           .vocabulary = static_cast<std::uint32_t>(spec.vocabulary)};
 }
 
-SegmentScalars scalars_of(const ModelSpec& spec, const Segment& segment, const std::optional<RandomCounter>& random) {
+SegmentScalars scalars_of(const ModelSpec& spec, DType dtype, const Segment& segment,
+                          const std::optional<RandomCounter>& random) {
   SegmentScalars scalars = dimensions_of(spec);
+  scalars.dtype = static_cast<std::uint32_t>(dtype);
   if (segment.has_dropout && random) {
     scalars.key = random->key + (segment.index + 1) * 0x9E3779B97F4A7C15ULL;
     scalars.counter = random->counter;
@@ -59,7 +68,7 @@ Result<SegmentGradients> gradients_from(Result<Value> pack) {
 
 }  // namespace
 
-Model::Model(const Job& job) : spec_(job.model), lanes_(job.lanes) {
+Model::Model(const Job& job) : spec_(job.model), lanes_(job.lanes), dtype_(dtype_of(job.precision.parameters)) {
   add_piece(PieceKind::embed, 0);
   for (int layer = 0; layer < spec_.layers; ++layer) {
     add_piece(PieceKind::attention, static_cast<std::uint32_t>(layer));
@@ -76,6 +85,7 @@ void Model::add_segment(SegmentKind kind, const Piece& piece, int tp_lane, int e
                   .index = static_cast<std::uint32_t>(segments_.size()),
                   .tp_lane = tp_lane,
                   .expert = expert};
+  segment.tied = tied() && kind == SegmentKind::token_lane;
   segment.has_dropout = spec_.dropout > 0 && piece.kind != PieceKind::head;
   std::vector<std::int64_t> decay;
   for (const NamedShape& tensor : tensors_of(kind, dimensions_of(spec_), static_cast<std::uint32_t>(lanes_.tp),
@@ -103,6 +113,11 @@ void Model::add_piece(PieceKind kind, std::uint32_t layer) {
     add_segment(kind == PieceKind::embed ? SegmentKind::position : SegmentKind::norm, piece, -1);
     if (kind == PieceKind::moe) return add_experts(piece);
     piece.lanes = segments_.size();
+    if (kind == PieceKind::head && tied()) {
+      piece.lanes = pieces_.front().lanes;
+      pieces_.push_back(piece);
+      return;
+    }
     for (int lane = 0; lane < lanes_.tp; ++lane) add_segment(kinds[static_cast<std::size_t>(kind)], piece, lane);
   }
   pieces_.push_back(piece);
@@ -147,7 +162,7 @@ Result<Value> Model::forward(Compute& compute, std::size_t segment, const Value&
   const Segment& s = segments_.at(segment);
   FD_CHECK(s.kind != SegmentKind::head, "the head is run by loss()");
   Value inputs[] = {parameters, input};
-  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, s, random), inputs);
+  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, dtype_, s, random), inputs);
 }
 
 Result<SegmentGradients> Model::backward(Compute& compute, std::size_t segment, const Value& parameters,
@@ -156,7 +171,7 @@ Result<SegmentGradients> Model::backward(Compute& compute, std::size_t segment, 
   const Segment& s = segments_.at(segment);
   FD_CHECK(s.kind != SegmentKind::head, "the head is run by loss_backward()");
   Value inputs[] = {parameters, input, std::move(output_gradient)};
-  Result<Value> out = run_kernel(compute, kernels_of(s).backward, scalars_of(spec_, s, random), inputs);
+  Result<Value> out = run_kernel(compute, kernels_of(s).backward, scalars_of(spec_, dtype_, s, random), inputs);
   if (s.kind != SegmentKind::embed) return gradients_from(std::move(out));
   if (!out) return std::move(out).error();
   return SegmentGradients{.input = {}, .parameters = *std::move(out)};
@@ -165,13 +180,13 @@ Result<SegmentGradients> Model::backward(Compute& compute, std::size_t segment, 
 Result<Value> Model::loss(Compute& compute, const Value& parameters, const Value& input, const Targets& targets) const {
   const Segment& s = segments_.back();
   Value inputs[] = {parameters, input, targets.tokens, targets.row_mask};
-  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, s, std::nullopt), inputs);
+  return run_kernel(compute, kernels_of(s).forward, scalars_of(spec_, dtype_, s, std::nullopt), inputs);
 }
 
 Result<SegmentGradients> Model::loss_backward(Compute& compute, const Value& parameters, const Value& input,
                                               const Targets& targets, float factor) const {
   const Segment& s = segments_.back();
-  SegmentScalars scalars = scalars_of(spec_, s, std::nullopt);
+  SegmentScalars scalars = scalars_of(spec_, dtype_, s, std::nullopt);
   scalars.factor_bits = std::bit_cast<std::uint32_t>(factor);
   Value inputs[] = {parameters, input, targets.tokens, targets.row_mask};
   return gradients_from(run_kernel(compute, kernels_of(s).backward, scalars, inputs));

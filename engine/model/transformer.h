@@ -4,7 +4,8 @@
 // through the compute seam, always on a lane's own shapes.
 //
 // Shapes: tokens u8 [rows, sequence + 1] (the embed segment reads all but the last column, the head all but the first);
-// activations f32 [rows, sequence, width]; parameters and their gradients f32 [segment.count].
+// activations [rows, sequence, width]; parameters and their gradients [segment.count]; both f32, or of
+// 16 bits (mixed.h).
 // Threads: const and without state; one call at a time per thread. Errors: what the compute seam says (dead).
 #pragma once
 
@@ -37,8 +38,23 @@ class Model {
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
   // One tp lane and one cp lane, no experts: every piece is one kernel over one segment. Else the pieces are run by
-  // LaneModel and MoeModel.
-  bool whole() const { return lanes_.tp == 1 && lanes_.cp == 1 && spec_.experts == 0; }
+  // LaneModel and MoeModel; so are those of a tied model, whose token weights have to be a segment of their own.
+  bool whole() const { return lanes_.tp == 1 && lanes_.cp == 1 && spec_.experts == 0 && !tied(); }
+  bool tied() const { return spec_.tied_embedding; }
+  // The type of the parameters that kernels read, and of activations. Their masters are f32.
+  DType dtype() const { return dtype_; }
+  // What adds up the gradients of a segment that `piece` uses: the segment's own number, but for the second use of tied
+  // weights, whose accumulators are numbered behind all segments.
+  std::size_t accumulator(const Piece& piece, std::size_t segment) const {
+    const bool second_use = tied() && piece.kind == PieceKind::head && segment != piece.shared;
+    return second_use ? segments_.size() + segment - piece.lanes : segment;
+  }
+  std::size_t accumulator_count() const {
+    return segments_.size() + (tied() ? static_cast<std::size_t>(lanes_.tp) : 0);
+  }
+  std::size_t segment_of(std::size_t accumulator) const {
+    return accumulator < segments_.size() ? accumulator : pieces_.back().lanes + accumulator - segments_.size();
+  }
   std::size_t head() const { return segments_.size() - 1; }
   std::int64_t parameter_count() const;  // of all segments, without padding
 
@@ -64,6 +80,7 @@ class Model {
 
   ModelSpec spec_;
   Lanes lanes_;
+  DType dtype_;
   std::vector<Segment> segments_;
   std::vector<Piece> pieces_;
 };

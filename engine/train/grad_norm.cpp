@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/base/half.h"
 #include "engine/model/arithmetic.h"
 #include "engine/seam/collectives.h"  // grain
 
@@ -35,7 +36,8 @@ float tree_sum(std::vector<float> level) {
 }
 
 std::vector<float> grains_of(const Value& gradients) {
-  const std::span<const float> g = gradients.as<float>();
+  const Value wide = widened(gradients);
+  const std::span<const float> g = wide.as<float>();
   FD_CHECK(g.size() % grain == 0, "{} gradients are not whole grains of {}", g.size(), grain);
   std::vector<float> grains(g.size() / grain);
   for (std::size_t i = 0; i < grains.size(); ++i) grains[i] = grain_sum(g.data() + i * grain);

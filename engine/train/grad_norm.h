@@ -13,7 +13,7 @@
 
 namespace firedrill {
 
-// f32 [1]: the sum of squares of one segment's flat gradients (f32, one dimension).
+// f32 [1]: the sum of squares of one segment's flat gradients (f32, or 16 bits that are widened first; one dimension).
 Result<Value> sum_of_squares(Compute& compute, const Value& gradients);
 
 // The same in two steps, for gradients that lie in shards: f32 [grains], the sums of squares of the grains of one run;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/comm/tree.h"
+#include "engine/train/halves.h"
 #include "engine/train/lane_exchange.h"
 
 namespace firedrill {
@@ -43,16 +44,25 @@ GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute
   const auto chunks = static_cast<std::size_t>(place.chunks.count());
   sums_.resize(static_cast<std::size_t>(place.expert_dp_lanes.count()));
   for (auto& of_lane : sums_) {
-    of_lane.resize(model.segments().size());
-    for (const std::size_t segment : holdings.segments) {
-      const bool expert = model.segments()[segment].expert >= 0;
-      of_lane[segment].resize(expert            ? static_cast<std::size_t>(place.expert_cp_lanes.count())
-                              : shared(segment) ? cps * chunks
-                                                : cps);
+    of_lane.resize(model.accumulator_count());
+    for (const Stage& stage : holdings.stages) {
+      for (std::size_t i = stage.begin; i < stage.end; ++i) {
+        for (const std::size_t own : accumulators_of(model.pieces()[i])) {
+          of_lane[own].resize(segment_of(own).expert >= 0 ? static_cast<std::size_t>(place.expert_cp_lanes.count())
+                              : shared(own)               ? cps * chunks
+                                                          : cps);
+        }
+      }
     }
   }
   losses_.resize(lanes, Slots(holdings.last_stage ? cps : 0));
-  total_.segments.resize(model.segments().size());
+  totals_.resize(model.accumulator_count());
+}
+
+std::vector<std::size_t> GradientSums::accumulators_of(const Piece& piece) const {
+  std::vector<std::size_t> list = holdings_.segments_of(piece);
+  for (std::size_t& segment : list) segment = model_.accumulator(piece, segment);
+  return list;
 }
 
 Status GradientSums::accumulate(Value& sum, Value more) {
@@ -60,13 +70,15 @@ Status GradientSums::accumulate(Value& sum, Value more) {
     sum = std::move(more);
     return {};
   }
+  FD_TRY_VOID(widen_in_place(compute_, sum));
+  FD_TRY_VOID(widen_in_place(compute_, more));
   Value inputs[] = {std::move(sum), std::move(more)};
   FD_TRY(sum, compute_.run(add_kernel, {}, inputs));
   return {};
 }
 
-Status GradientSums::add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient) {
-  return accumulate(sums_[lane][segment][slot], std::move(gradient));
+Status GradientSums::add(std::size_t lane, std::size_t accumulator, std::size_t slot, Value gradient) {
+  return accumulate(sums_[lane][accumulator][slot], std::move(gradient));
 }
 
 Status GradientSums::add_loss(std::size_t lane, std::size_t slot, Value loss) {
@@ -75,32 +87,70 @@ Status GradientSums::add_loss(std::size_t lane, std::size_t slot, Value loss) {
 
 Status GradientSums::complete(const NetworkContext& context, const Piece& piece, std::int64_t bucket_bytes) {
   if (bucket_bytes == 0) return {};
-  for (const std::size_t segment : holdings_.segments_of(piece)) {
-    waiting_.push_back(segment);
-    waiting_bytes_ += model_.segments()[segment].count * static_cast<std::int64_t>(sizeof(float));
+  for (const std::size_t own : accumulators_of(piece)) {
+    waiting_.push_back(own);
+    waiting_bytes_ += segment_of(own).count * static_cast<std::int64_t>(sizeof(float));
   }
   if (waiting_bytes_ < bucket_bytes) return {};
   const PhaseScope scope(context.parts.position, Phase::exchange);
   waiting_bytes_ = 0;
-  std::vector<std::size_t> segments = std::exchange(waiting_, {});
-  std::sort(segments.begin(), segments.end());
-  return start(context, segments, false, true);
+  std::vector<std::size_t> accumulators = std::exchange(waiting_, {});
+  std::ranges::sort(accumulators);
+  return start(context, accumulators, false, true);
 }
 
 Result<StepSums> GradientSums::exchange(const NetworkContext& context) {
   std::vector<std::size_t> rest;
-  for (const std::size_t segment : holdings_.segments) {
-    if (std::find(exchanged_.begin(), exchanged_.end(), segment) == exchanged_.end()) rest.push_back(segment);
+  for (std::size_t own = 0; own < model_.accumulator_count(); ++own) {
+    const bool held = !sums_.front()[own].empty();
+    if (held && std::ranges::find(exchanged_, own) == exchanged_.end()) rest.push_back(own);
   }
   FD_TRY_VOID(start(context, rest, holdings_.last_stage, !started_.empty()));
   for (Started& started : started_) {
     for (const std::unique_ptr<PendingReduction>& part : started.parts) FD_TRY_VOID(part->advance());
   }
   for (Started& started : started_) FD_TRY_VOID(finish(started));
-  return std::move(total_);
+  FD_TRY_VOID(join_uses(context));
+  totals_.resize(model_.segments().size());
+  for (Value& total : totals_) FD_TRY_VOID(narrow_in_place(compute_, total, model_.dtype()));
+  return StepSums{.segments = std::move(totals_), .loss = std::move(loss_)};
 }
 
-Status GradientSums::start(const NetworkContext& context, const std::vector<std::size_t>& segments, bool loss,
+Status GradientSums::widen(const Bucket& bucket) {
+  if (!holdings_.sixteen_bits) return {};
+  for (auto& of_lane : sums_) {
+    for (const std::size_t own : bucket.accumulators) {
+      for (Value& sum : of_lane[own]) FD_TRY_VOID(widen_in_place(compute_, sum));
+    }
+  }
+  return {};
+}
+
+// Embedding first, then head, on one rank or on both ends of the pipeline.
+Status GradientSums::join_uses(const NetworkContext& context) {
+  const LaneRange lanes = holdings_.place.tp_lanes;
+  if (!model_.tied() || (!holdings_.first_stage && !holdings_.last_stage)) return {};
+  const std::size_t first = model_.pieces().front().lanes + static_cast<std::size_t>(lanes.begin);
+  const std::size_t second = model_.segments().size() + static_cast<std::size_t>(lanes.begin);
+  const auto count = static_cast<std::size_t>(lanes.count());
+  const auto uses = [&](std::size_t begin) { return Value::pack(std::span(totals_).subspan(begin, count)); };
+  Value of_embedding = holdings_.first_stage ? uses(first) : Value();
+  Value of_head = holdings_.last_stage ? uses(second) : Value();
+  if (context.groups.tied.size() > 1) {
+    const Value& own = holdings_.first_stage ? of_embedding : of_head;
+    FD_TRY(const Value both,
+           context.parts.collectives.all_gather(context.groups.tied, own, context.call("gradients.tied")));
+    of_embedding = both[0];
+    of_head = both[1];
+  }
+  for (std::size_t lane = 0; lane < count; ++lane) {
+    Value inputs[] = {of_embedding[lane], of_head[lane]};
+    FD_TRY(totals_[first + lane], compute_.run(add_kernel, {}, inputs));
+  }
+  return {};
+}
+
+Status GradientSums::start(const NetworkContext& context, const std::vector<std::size_t>& accumulators, bool loss,
                            bool aside) {
   const Groups& groups = context.groups;
   const RankPlace& place = holdings_.place;
@@ -109,15 +159,14 @@ Status GradientSums::start(const NetworkContext& context, const std::vector<std:
   Bucket experts{.lanes = static_cast<std::size_t>(place.expert_dp_lanes.count()),
                  .cp = &groups.expert_cp,
                  .dp = &groups.expert_dp};
-  for (const std::size_t segment : segments) {
-    if (model_.segments()[segment].expert < 0) {
-      bucket.segments.push_back(segment);
-    } else if (std::ranges::any_of(sums_,
-                                   [&](const auto& lane) { return context.rules.joins_reduction(lane[segment]); })) {
-      experts.segments.push_back(segment);
+  for (const std::size_t own : accumulators) {
+    if (segment_of(own).expert < 0) {
+      bucket.accumulators.push_back(own);
+    } else if (std::ranges::any_of(sums_, [&](const auto& lane) { return context.rules.joins_reduction(lane[own]); })) {
+      experts.accumulators.push_back(own);
     } else {
-      exchanged_.push_back(segment);
-      total_.segments[segment] = sums_.front()[segment].front();
+      exchanged_.push_back(own);
+      totals_[own] = sums_.front()[own].front();
     }
   }
   FD_TRY_VOID(start(context, std::move(bucket), aside));
@@ -125,8 +174,9 @@ Status GradientSums::start(const NetworkContext& context, const std::vector<std:
 }
 
 Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool aside) {
-  if (bucket.segments.empty() && !bucket.loss) return {};
-  exchanged_.insert(exchanged_.end(), bucket.segments.begin(), bucket.segments.end());
+  if (bucket.accumulators.empty() && !bucket.loss) return {};
+  exchanged_.insert(exchanged_.end(), bucket.accumulators.begin(), bucket.accumulators.end());
+  FD_TRY_VOID(widen(bucket));
   if (!model_.whole()) {
     FD_TRY_VOID(reduce_chunks(context, bucket));
     FD_TRY_VOID(reduce_cp(context, bucket));
@@ -137,7 +187,7 @@ Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool as
 
 // Over the tp chunks of each cp lane, of what all tp lanes share.
 Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& bucket) {
-  if (std::ranges::none_of(bucket.segments, [this](std::size_t segment) { return shared(segment); })) return {};
+  if (std::ranges::none_of(bucket.accumulators, [this](std::size_t own) { return shared(own); })) return {};
   if (holdings_.place.chunks.count() == context.job.lanes.tp) return reduce_chunks_here(context, bucket);
   const auto chunks = static_cast<std::size_t>(holdings_.place.chunks.count());
   std::vector<Value> packs;
@@ -145,10 +195,10 @@ Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& 
     std::vector<Value> parts;
     for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
       auto& of_lane = sums_[lane];
-      for (const std::size_t segment : bucket.segments) {
-        if (!shared(segment)) continue;
-        for (std::size_t slot = t; slot < of_lane[segment].size(); slot += chunks) {
-          parts.push_back(std::move(of_lane[segment][slot]));
+      for (const std::size_t own : bucket.accumulators) {
+        if (!shared(own)) continue;
+        for (std::size_t slot = t; slot < of_lane[own].size(); slot += chunks) {
+          parts.push_back(std::move(of_lane[own][slot]));
         }
       }
     }
@@ -159,10 +209,10 @@ Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& 
   std::size_t next = 0;
   for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
     auto& of_lane = sums_[lane];
-    for (const std::size_t segment : bucket.segments) {
-      if (!shared(segment)) continue;
-      of_lane[segment].resize(of_lane[segment].size() / chunks);
-      for (Value& sum : of_lane[segment]) sum = reduced[next++];
+    for (const std::size_t own : bucket.accumulators) {
+      if (!shared(own)) continue;
+      of_lane[own].resize(of_lane[own].size() / chunks);
+      for (Value& sum : of_lane[own]) sum = reduced[next++];
     }
   }
   return {};
@@ -172,9 +222,9 @@ Status GradientSums::reduce_chunks_here(const NetworkContext& context, const Buc
   const auto chunks = static_cast<std::size_t>(context.job.lanes.tp);
   for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
     auto& of_lane = sums_[lane];
-    for (const std::size_t segment : bucket.segments) {
-      if (!shared(segment)) continue;
-      Slots& slots = of_lane[segment];
+    for (const std::size_t own : bucket.accumulators) {
+      if (!shared(own)) continue;
+      Slots& slots = of_lane[own];
       Slots by_cp;
       for (std::size_t first = 0; first < slots.size(); first += chunks) {
         std::vector<Value> lanes;
@@ -189,7 +239,7 @@ Status GradientSums::reduce_chunks_here(const NetworkContext& context, const Buc
 
 std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane, const Bucket& bucket) {
   std::vector<Slots*> all;
-  for (const std::size_t segment : bucket.segments) all.push_back(&sums_[lane][segment]);
+  for (const std::size_t own : bucket.accumulators) all.push_back(&sums_[lane][own]);
   if (bucket.loss) all.push_back(&losses_[lane]);
   return all;
 }
@@ -234,10 +284,10 @@ Status GradientSums::reduce_dp(const NetworkContext& context, Started& started, 
 }
 
 Status GradientSums::scatter_dp(const NetworkContext& context, Started& started, bool aside) {
-  for (const std::size_t segment : started.bucket.segments) {
+  for (const std::size_t own : started.bucket.accumulators) {
     std::vector<Value> lanes;
     for (std::size_t lane = 0; lane < started.bucket.lanes; ++lane) {
-      lanes.push_back(std::move(sums_[lane][segment].front()));
+      lanes.push_back(std::move(sums_[lane][own].front()));
     }
     FD_TRY(started.parts.emplace_back(), reduce_scatter(context, *started.bucket.dp, lanes, "gradients.shard", aside));
   }
@@ -258,8 +308,8 @@ Status GradientSums::finish(Started& started) {
     sums.assign(all.parts().begin(), all.parts().end());
   }
   std::size_t next = 0;
-  for (const std::size_t segment : started.bucket.segments) total_.segments[segment] = std::move(sums[next++]);
-  if (started.bucket.loss) total_.loss = std::move(sums[next]);
+  for (const std::size_t own : started.bucket.accumulators) totals_[own] = std::move(sums[next++]);
+  if (started.bucket.loss) loss_ = std::move(sums[next]);
   return {};
 }
 

@@ -2,7 +2,11 @@
 //
 // A segment that all tp lanes share has an accumulator for each own dp lane and each own (cp, tp) chunk; a segment of
 // one tp lane, and a router, have one for each own dp and cp lane; a segment of an expert one for each dp and cp lane
-// of the rank's ep group. In a job of one tp and one cp lane all are one for each dp lane.
+// of the rank's ep group. In a job of one tp and one cp lane all are one for each dp lane. Tied weights have
+// accumulators for each of their two uses (Model::accumulator); their totals are added last.
+//
+// A 16-bit gradient is kept as it is until a second one is added to it. Sums and trees are fp32, and the total is
+// rounded to 16 bits once: it is what the norm and the optimizer read.
 #pragma once
 
 #include <memory>
@@ -24,7 +28,7 @@ class GradientSums {
 
   // Adds behind what is there: calls for one accumulator come in the order of micro-batches. `lane`, `slot`: indices
   // among the own dp and cp lanes, or (dp lanes and) own (cp, tp) chunks; for experts among the ep group's lanes.
-  Status add(std::size_t lane, std::size_t segment, std::size_t slot, Value gradient);
+  Status add(std::size_t lane, std::size_t accumulator, std::size_t slot, Value gradient);
   Status add_loss(std::size_t lane, std::size_t slot, Value loss);
 
   // The accumulators of the piece's segments are complete: once enough bytes are (bucket_bytes of the layout) their
@@ -39,18 +43,20 @@ class GradientSums {
   using Slots = std::vector<Value>;
 
   Status accumulate(Value& sum, Value more);
-  bool shared(std::size_t segment) const { return model_.segments()[segment].by_chunk(); }
+  const Segment& segment_of(std::size_t accumulator) const { return model_.segments()[model_.segment_of(accumulator)]; }
+  bool shared(std::size_t accumulator) const { return segment_of(accumulator).by_chunk(); }
+  std::vector<std::size_t> accumulators_of(const Piece& piece) const;
   // What is exchanged together: among the same ranks, for the same number of dp lanes.
   struct Bucket {
-    std::vector<std::size_t> segments = {};  // ascending
+    std::vector<std::size_t> accumulators = {};  // ascending
     bool loss = false;
     std::size_t lanes = 0;  // dp lanes on this rank
     const Group* cp = nullptr;
     const Group* dp = nullptr;
   };
-  // The segments as two buckets: those of experts lie on other ranks than the rest.
-  Status start(const NetworkContext& context, const std::vector<std::size_t>& segments, bool loss, bool aside);
-  // A bucket on its way: one exchange of all of it, or one for each segment and the loss.
+  // As two buckets: those of experts lie on other ranks than the rest.
+  Status start(const NetworkContext& context, const std::vector<std::size_t>& accumulators, bool loss, bool aside);
+  // A bucket on its way: one exchange of all of it, or one for each accumulator and the loss.
   struct Started {
     Bucket bucket;
     std::vector<std::unique_ptr<PendingReduction>> parts;
@@ -63,19 +69,24 @@ class GradientSums {
   Status reduce_cp(const NetworkContext& context, const Bucket& bucket);
   Status reduce_dp(const NetworkContext& context, Started& started, bool aside);
   Status scatter_dp(const NetworkContext& context, Started& started, bool aside);
+  // Trees are fp32.
+  Status widen(const Bucket& bucket);
+  // The total of tied weights, from those of their two uses.
+  Status join_uses(const NetworkContext& context);
   // Everything of a bucket that is added over cp and dp lanes of own dp lane `lane`: the segments, then the loss.
   std::vector<Slots*> of_lane(std::size_t lane, const Bucket& bucket);
 
   const Model& model_;
   const Holdings& holdings_;
   Compute& compute_;
-  std::vector<std::vector<Slots>> sums_;  // by dp lane, by segment of the model
+  std::vector<std::vector<Slots>> sums_;  // by dp lane, by accumulator
   std::vector<Slots> losses_;             // by own dp lane
-  std::vector<std::size_t> waiting_;      // segments that are complete and not exchanged
+  std::vector<std::size_t> waiting_;      // complete and not exchanged
   std::int64_t waiting_bytes_ = 0;
   std::vector<std::size_t> exchanged_;  // or about to be
   std::vector<Started> started_;        // in the order in which all ranks started them
-  StepSums total_;
+  std::vector<Value> totals_;           // by accumulator
+  Value loss_;
 };
 
 }  // namespace firedrill

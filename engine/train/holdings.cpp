@@ -1,5 +1,7 @@
 #include "engine/train/holdings.h"
 
+#include <algorithm>
+
 namespace firedrill {
 
 std::vector<Stage> stages_of(const Model& model, int count) {
@@ -24,11 +26,13 @@ Range Holdings::shard(const Segment& segment) const {
 
 const Holder& Holdings::holder(const Segment& segment) const {
   if (segment.expert >= 0) return of_expert;
+  if (segment.tied) return of_tied;
   return segment.tp_lane < 0 ? of_shared : of_lane;
 }
 
 const Holder& Holdings::holder_of_shard(const Segment& segment) const {
   if (segment.expert >= 0) return of_expert_shard;
+  if (segment.tied) return of_tied_shard;
   return segment.tp_lane < 0 ? of_shared_shard : of_lane_shard;
 }
 
@@ -68,6 +72,10 @@ Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, i
       for (const std::size_t segment : holdings.segments_of(model.pieces()[i])) holdings.segments.push_back(segment);
     }
   }
+  // Tied weights come twice where one rank has both ends of the pipeline, and behind the others at its last end.
+  std::ranges::sort(holdings.segments);
+  holdings.segments.erase(std::ranges::unique(holdings.segments).begin(), holdings.segments.end());
+  holdings.sixteen_bits = job.precision.parameters != Precision::fp32;
   holdings.zero = layout.zero;
   holdings.dp_lanes = job.lanes.dp;
   const int data = place.dp * layout.cp + place.cp;
@@ -77,6 +85,12 @@ Holdings holdings_of(const Job& job, const Layout& layout, const Model& model, i
                         .count = layout.pp * layout.cp * layout.tp};
   holdings.of_shared_shard = {.index = place.cp * layout.tp + place.tp, .count = layout.cp * layout.tp};
   holdings.of_lane_shard = {.index = place.cp, .count = layout.cp};
+  const auto at_both_ends = [&](const Holder& at_one) {
+    if (layout.pp == 1) return at_one;
+    return Holder{.index = at_one.index + (holdings.last_stage ? at_one.count : 0), .count = 2 * at_one.count};
+  };
+  holdings.of_tied = at_both_ends(holdings.of_lane);
+  holdings.of_tied_shard = at_both_ends(holdings.of_lane_shard);
   const ExpertBlock block = expert_block(layout);
   holdings.of_expert_shard = {.index = place.cp / block.cp, .count = layout.cp / block.cp};
   holdings.of_expert = {.index = place.dp / block.dp * holdings.of_expert_shard.count + holdings.of_expert_shard.index,

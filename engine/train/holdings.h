@@ -33,7 +33,8 @@ struct Holdings {
   bool last_stage = true;
   std::vector<std::size_t> segments;  // those held, ascending
   int zero = 0;
-  int dp_lanes = 1;  // of the job
+  bool sixteen_bits = false;  // parameters are rounded from masters, which the optimizer keeps
+  int dp_lanes = 1;           // of the job
   int tp_lanes = 1;
   Holder of_shared;  // segments that all tp lanes share
   Holder of_lane;    // segments of one tp lane
@@ -41,11 +42,16 @@ struct Holdings {
   // The same of flat shards, which differ between dp ranks.
   Holder of_shared_shard;
   Holder of_lane_shard;
+  // Token weights that both ends of the pipeline hold, and their flat shards.
+  Holder of_tied;
+  Holder of_tied_shard;
   // Segments of experts, and their flat shards.
   Holder of_expert;
   Holder of_expert_shard;
 
   bool shards_moments() const { return zero >= 1; }
+  // What the optimizer updates: with 16 bits the masters, else the parameters themselves.
+  bool shards_masters() const { return zero >= 3 || (sixteen_bits && zero >= 1); }
   bool shards_gradients() const { return zero >= 2; }
   bool shards_parameters() const { return zero >= 3; }
   // The dp lanes whose flat shards of a segment this rank holds: its own, for experts those of its ep group.

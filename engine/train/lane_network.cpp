@@ -218,7 +218,8 @@ Result<Value> LaneNetwork::loss_backward(const Piece& head, const Unit& unit, co
     FD_TRY(const Value pack,
            model_.head_backward(at, parameters, h[cp_index(at)], {.max = of_lane[0], .sums = of_lane[1]},
                                 unit.targets(), unit.factor));
-    FD_TRY_VOID(sums.add(unit.lane, head.lanes + static_cast<std::size_t>(at.tp), cp_index(at), pack[1]));
+    const std::size_t segment = head.lanes + static_cast<std::size_t>(at.tp);
+    FD_TRY_VOID(sums.add(unit.lane, context_.model.accumulator(head, segment), cp_index(at), pack[1]));
     return pack[0];
   };
   FD_TRY(ByLane d_h, each_lane(d_h_at));

@@ -19,11 +19,12 @@
 //
 // Who holds what. A rank holds the segments of its stages' pieces: the shared ones, and those of its tp lanes; cp ranks
 // hold the same, and so do dp ranks, but for what ZeRO shards: of each segment's flat Value a dp rank then holds the
-// shards of its dp lanes (of moments; from 2 on of gradients; with 3 of parameters, which are gathered for each piece
-// and let go behind it). A shard is a run of whole grains fixed by the lane, so elementwise updates and the grains of
-// the norm are the same wherever it lies. The state visitor (state.h) lists exactly these under names that do not know
-// the layout, and says who else holds them, so that each holder saves its share and any other layout finds what it
-// needs by name and range.
+// shards of its dp lanes (of moments and of masters of 16-bit parameters; from 2 on of gradients; with 3 of parameters,
+// which are gathered for each piece and let go behind it). The token weights of a tied model are held by the first and
+// the last stage: each use has accumulators of its own, the two totals are exchanged and added, and both update alike.
+// A shard is a run of whole grains fixed by the lane, so elementwise updates and the grains of the norm are the same
+// wherever it lies. The state visitor (state.h) lists exactly these under names that do not know the layout, and says
+// who else holds them, so that each holder saves its share and any other layout finds what it needs by name and range.
 //
 // Experts lie on the ranks of an ep group; a rank has an accumulator for each of the group's (dp, cp) lanes and each of
 // its experts, and the trees over cp and dp lanes are added among the ranks that hold the same experts (layout.h). With
@@ -61,20 +62,32 @@ struct Unit {
 
 struct NetworkContext;
 
-// The parameters that kernels read, by segment. With ZeRO 3 a rank holds shards only, and a piece's segments are whole
-// between gather and release.
+// The parameters that kernels read, by segment: the optimizer's own, or with 16 bits what they are rounded to. The
+// rounded ones are derived, after each update and when training begins, and never saved. With ZeRO 3 a rank holds
+// shards only, and a piece's segments are whole between gather and release; with 1 and 2 masters of 16-bit parameters
+// are sharded as moments are, and the parameters themselves are whole.
 class Parameters {
  public:
-  Parameters(const Holdings& holdings, const std::vector<OptimizerState>& segments)
-      : holdings_(holdings), segments_(segments) {}
+  Parameters(const Job& job, const Holdings& holdings, const std::vector<OptimizerState>& segments);
+  // Rounds the masters anew: all dp ranks call this after the masters have changed. Without 16 bits nothing is done.
+  Status derive(const NetworkContext& context);
+  // derive() was called once, or need not be.
+  bool derived() const { return derived_; }
   Result<Value> of(std::size_t segment) const;
   // All dp ranks call this for the same pieces in the same order.
   Status gather(const NetworkContext& context, const Piece& piece);
   void release(const Piece& piece);
 
  private:
+  const Value& held(std::size_t segment) const {
+    return holdings_.sixteen_bits ? rounded_[segment] : segments_[segment].parameters;
+  }
+
   const Holdings& holdings_;
   const std::vector<OptimizerState>& segments_;
+  DType dtype_;
+  bool derived_;
+  std::vector<Value> rounded_;  // with 16 bits, by segment: whole, or with ZeRO 3 the shard
   std::map<std::size_t, Value> gathered_;
 };
 

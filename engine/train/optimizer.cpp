@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/base/half.h"
 #include "engine/model/arithmetic.h"
 #include "engine/train/adamw_scalars.h"
 
@@ -48,7 +49,7 @@ void update(const Run& run, const Coefficients& c, float keep, std::int64_t begi
 // Inputs: parameters, exp_avg, exp_avg_sq, gradients, decay ranges.
 Result<Value> run_adamw(std::span<const std::byte> scalars, std::span<Value> inputs) {
   const auto s = scalars_as<AdamWScalars>(scalars);
-  const Value gradients = std::move(inputs[3]);
+  const Value gradients = widened(inputs[3]);
   const Value decay = std::move(inputs[4]);
   const Shape shape = inputs[0].shape();
   for (const Value& value : {inputs[0], inputs[1], inputs[2], gradients}) {

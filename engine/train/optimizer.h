@@ -14,7 +14,8 @@
 
 namespace firedrill {
 
-// One segment's (or one shard's) parameters and moments: f32, one dimension, all of one size.
+// One segment's (or one shard's) parameters and moments: f32, one dimension, all of one size. Gradients may have 16
+// bits. The parameters of a 16-bit job are its masters here.
 struct OptimizerState {
   Value parameters;
   Value exp_avg;

@@ -176,6 +176,16 @@ int expect_all_pairs(const Job& job, const Value& text, const std::vector<Layout
   return pairs;
 }
 
+// While the loss scale comes down and grows again. What both ends of a pipeline hold is saved once; 16-bit parameters
+// are rounded anew from the masters.
+TEST_F(Reshard, SixteenBitsAndTiedWeightsGoOnFromAnyPipelineAndShard) {
+  job_.model.tied_embedding = true;
+  job_.precision = {.parameters = Precision::fp16,
+                    .scaler = {.dynamic = true, .initial_scale = 0x1p22, .growth_interval = 2}};
+  EXPECT_EQ(expect_all_pairs(job_, text_, {layouts[0], layouts[4], layouts[6], layouts[7], layouts[8], layouts[9]}),
+            30);
+}
+
 TEST_F(Reshard, AnyLayoutGoesOnFromWhatAnyOtherSaved) { EXPECT_EQ(expect_all_pairs(job_, text_, layouts), 90); }
 
 // Experts are found by their number in the layer, whichever rank had them.

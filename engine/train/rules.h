@@ -17,8 +17,14 @@ class TrainingRules {
   // The dp lane whose samples a rank draws for its own lane `lane`.
   virtual int lane_drawn(const Holdings& /*holdings*/, int lane) const { return lane; }
 
-  // Whether an expert's gradients are added up with those of the other ranks that hold it. `expert`: its accumulators on
-  // this rank for one dp lane; one that says yes is enough.
+  // Whether a rank leaves its parameters as they are: gradients overflowed on some rank, or on this one.
+  virtual bool skips_update(bool overflow_anywhere, bool /*overflow_here*/) const { return overflow_anywhere; }
+
+  // Whether a rank that holds the token weights of a tied model updates them.
+  virtual bool updates_tied_weights(const Holdings& /*holdings*/) const { return true; }
+
+  // Whether an expert's gradients are added up with those of the other ranks that hold it. `expert`: its accumulators
+  // on this rank for one dp lane; one that says yes is enough.
   virtual bool joins_reduction(std::span<const Value> /*expert*/) const { return true; }
 };
 

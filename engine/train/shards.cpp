@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "engine/comm/tree.h"
+#include "engine/model/mixed.h"
+#include "engine/train/halves.h"
 
 namespace firedrill {
 
@@ -50,8 +52,30 @@ Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<
   return wholes;
 }
 
+Parameters::Parameters(const Job& job, const Holdings& holdings, const std::vector<OptimizerState>& segments)
+    : holdings_(holdings),
+      segments_(segments),
+      dtype_(dtype_of(job.precision.parameters)),
+      derived_(!holdings.sixteen_bits) {}
+
+Status Parameters::derive(const NetworkContext& context) {
+  if (!holdings_.sixteen_bits) return {};
+  derived_ = true;
+  rounded_.assign(segments_.size(), Value());
+  std::vector<Value> all;
+  for (const std::size_t segment : holdings_.segments) {
+    FD_TRY(all.emplace_back(), run_kernel(context.parts.compute, narrow_kernel, static_cast<std::uint64_t>(dtype_),
+                                          {segments_[segment].parameters}));
+  }
+  if (holdings_.shards_masters() && !holdings_.shards_parameters()) {
+    FD_TRY(all, join_shards(context, holdings_.segments, all, "parameters.updated"));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) rounded_[holdings_.segments[i]] = std::move(all[i]);
+  return {};
+}
+
 Result<Value> Parameters::of(std::size_t segment) const {
-  if (!holdings_.shards_parameters()) return segments_[segment].parameters;
+  if (!holdings_.shards_parameters()) return held(segment);
   const auto found = gathered_.find(segment);
   FD_CHECK(found != gathered_.end(), "segment {} is read but not gathered", segment);
   return found->second;
@@ -64,7 +88,7 @@ Status Parameters::gather(const NetworkContext& context, const Piece& piece) {
   for (const std::size_t segment : holdings_.segments_of(piece)) {
     if (gathered_.contains(segment)) continue;
     wanted.push_back(segment);
-    shards.push_back(segments_[segment].parameters);
+    shards.push_back(held(segment));
   }
   if (wanted.empty()) return {};
   FD_TRY(std::vector<Value> wholes, join_shards(context, wanted, shards, "parameters"));

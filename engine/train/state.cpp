@@ -150,7 +150,7 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
   for (const std::size_t i : holdings.segments) {
     FD_TRY(Value parameters, model.initial_parameters(compute, i, job.seed));
     const Range shard = holdings.shard(model.segments()[i]);
-    if (holdings.shards_parameters()) {
+    if (holdings.shards_masters()) {
       FD_TRY(parameters, cut_shard(compute, parameters, shard));
     }
     const Value zeros = zeros_of(holdings.shards_moments() ? shard.count() : parameters.count());
@@ -175,7 +175,7 @@ StateView blank_view(const Model& model, const Holdings& holdings) {
                              : segment_group(segment, holdings, shard, prefix));
     }
   };
-  add(ShardKind::model, "", holdings.shards_parameters());
+  add(ShardKind::model, "", holdings.shards_masters());
   add(ShardKind::optimizer, "optimizer.exp_avg.", holdings.shards_moments());
   add(ShardKind::optimizer, "optimizer.exp_avg_sq.", holdings.shards_moments());
   view.push_back(counter_group());

@@ -29,7 +29,9 @@ struct LaneState {
 };
 
 struct TrainingState {
-  std::vector<OptimizerState> segments;  // parameters and moments, in the model's order; empty where not held
+  // Parameters and moments, in the model's order; empty where not held. The parameters of a 16-bit job are the fp32
+  // masters: what kernels read is rounded from them and is no state.
+  std::vector<OptimizerState> segments;
   Counters counters;
   SamplerState sampler;
   ScalerState scaler;

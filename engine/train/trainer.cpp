@@ -1,6 +1,7 @@
 #include "engine/train/trainer.h"
 
 #include <bit>
+#include <cmath>
 
 #include "engine/train/pipeline.h"
 #include "engine/train/schedule.h"
@@ -19,7 +20,7 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
       holdings_(holdings_of(job, layout, model, parts.position.rank)),
       groups_(groups_of(job, layout, parts.position.rank)),
       state_(std::move(state)),
-      parameters_(holdings_, state_.segments),
+      parameters_(job, holdings_, state_.segments),
       context_{.job = job,
                .model = model,
                .place = holdings_.place,
@@ -44,6 +45,7 @@ Result<StepReport> Trainer::step() {
   const double tokens = static_cast<double>(batch.valid_rows) * job_.model.sequence;
   const float factor = static_cast<float>(static_cast<double>(state_.scaler.scale) / tokens);
   GradientSums gradients(model_, holdings_, parts_.compute);
+  if (!parameters_.derived()) FD_TRY_VOID(parameters_.derive(context_));
   FD_TRY_VOID(compute(factor, gradients));
   for (LaneState& lane : next.lanes) lane.random.counter += static_cast<std::uint64_t>(job_.batch.accumulation);
   StepReport report;
@@ -55,14 +57,18 @@ Result<StepReport> Trainer::step() {
         decide_gradients(gradient_norm(agreed.squares), static_cast<double>(state_.scaler.scale), job_.optimizer.clip);
     report = {.loss = static_cast<float>(static_cast<double>(agreed.loss.as<float>()[0]) / tokens),
               .norm = decision.norm,
-              .skipped = decision.overflow};
-    if (!decision.overflow) FD_TRY_VOID(update(decision, std::move(sums), next));
+              .skipped = context_.rules.skips_update(decision.overflow, agreed.overflow_here)};
+    if (!report.skipped) FD_TRY_VOID(update(decision, std::move(sums), next));
   }
   next.scaler = scaler_after_step(job_.precision.scaler, next.scaler, report.skipped);
   next.sampler = sampler_.advance(next.sampler);
   ++next.counters.step;
   state_ = std::move(next);
   view_fresh_ = false;
+  if (!report.skipped) {
+    const PhaseScope scope(parts_.position, Phase::optimizer);
+    FD_TRY_VOID(parameters_.derive(context_));
+  }
   return report;
 }
 
@@ -194,11 +200,14 @@ Result<std::vector<Value>> Trainer::own_squares(const StepSums& sums) {
 
 Result<Trainer::Agreement> Trainer::agree(const StepSums& sums) {
   FD_TRY(std::vector<Value> own, own_squares(sums));
-  if (groups_.model.size() == 1) return Agreement{.squares = std::move(own), .loss = sums.loss};
+  const bool overflow_here = !std::isfinite(gradient_norm(own));
+  if (groups_.model.size() == 1) {
+    return Agreement{.squares = std::move(own), .loss = sums.loss, .overflow_here = overflow_here};
+  }
   if (holdings_.last_stage) own.push_back(sums.loss);
   FD_TRY(const Value all,
          parts_.collectives.all_gather(groups_.model, Value::pack(own), context_.call("gradient_norm")));
-  Agreement agreed{.squares = std::vector<Value>(model_.segments().size()), .loss = {}};
+  Agreement agreed{.squares = std::vector<Value>(model_.segments().size()), .loss = {}, .overflow_here = overflow_here};
   for (std::size_t member = 0; member < model_group_.size(); ++member) {
     const Holdings& held = model_group_[member];
     const Value& told = all[member];
@@ -225,10 +234,12 @@ Status Trainer::update(const GradientDecision& decision, StepSums sums, Training
                        .gradient_scale = decision.gradient_scale};
   std::vector<Value> shards;
   for (const std::size_t i : holdings_.segments) {
-    FD_TRY(next.segments[i], update_segment(i, step, std::move(next.segments[i]), std::move(sums.segments[i])));
+    if (!model_.segments()[i].tied || context_.rules.updates_tied_weights(holdings_)) {
+      FD_TRY(next.segments[i], update_segment(i, step, std::move(next.segments[i]), std::move(sums.segments[i])));
+    }
     shards.push_back(next.segments[i].parameters);
   }
-  if (!holdings_.shards_moments() || holdings_.shards_parameters()) return {};
+  if (holdings_.shards_moments() == holdings_.shards_masters()) return {};
   FD_TRY(std::vector<Value> wholes, join_shards(context_, holdings_.segments, shards, "parameters.updated"));
   for (std::size_t i = 0; i < wholes.size(); ++i)
     next.segments[holdings_.segments[i]].parameters = std::move(wholes[i]);
@@ -245,7 +256,7 @@ Result<OptimizerState> Trainer::update_segment(std::size_t segment, const AdamWS
     if (!holdings_.shards_gradients()) {
       FD_TRY(gradients, cut_shard(parts_.compute, gradients, range));
     }
-    if (!holdings_.shards_parameters()) {
+    if (!holdings_.shards_masters()) {
       FD_TRY(state.parameters, cut_shard(parts_.compute, state.parameters, range));
     }
   }

@@ -64,6 +64,7 @@ class Trainer {
   struct Agreement {
     std::vector<Value> squares;  // by segment
     Value loss;
+    bool overflow_here = false;  // in the segments that this rank holds
   };
   Result<Agreement> agree(const StepSums& sums);
   Result<std::vector<Value>> own_squares(const StepSums& sums);

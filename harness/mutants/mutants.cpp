@@ -79,6 +79,8 @@ std::vector<Mutant> mutants_of_protocol() {
                   "acknowledged_is_durable", &make_protocol_unsynced_parent),
       of_protocol("random_state_of_rank_zero", "every rank restores the random state of rank 0", "resume_equals_golden",
                   &make_random_state_of_rank_zero),
+      of_protocol("scaler_not_saved", "a resume starts the loss scale at its initial value", "resume_equals_golden",
+                  &make_scaler_not_saved, {.job = "nano-mixed"}),
   };
 }
 
@@ -114,11 +116,21 @@ Preparation on_fewer_ranks() { return {.layout = Layout{.dp = 4}, .restarts = La
 
 std::vector<Mutant> mutants_of_training() {
   return {
+      {.name = "overflow_seen_alone",
+       .summary = "a rank whose own gradients overflowed skips the update, and the others do not",
+       .caught_by = "resume_equals_golden",
+       .make_rules = &make_overflow_seen_alone,
+       .preparation = {.job = "nano-mixed", .layout = Layout{.tp = 2, .pp = 2}}},
       {.name = "sampler_by_rank",
        .summary = "samples are dealt to lanes by the number of the rank, whatever the world size",
        .caught_by = "samples_exactly_once",
        .make_rules = &make_sampler_by_rank,
        .preparation = on_fewer_ranks()},
+      {.name = "tied_on_one_stage",
+       .summary = "token weights that the first and the last stage share are updated on the first one only",
+       .caught_by = "resume_equals_golden",
+       .make_rules = &make_tied_on_one_stage,
+       .preparation = {.job = "nano-mixed", .layout = Layout{.dp = 2, .pp = 2}}},
   };
 }
 

@@ -59,6 +59,7 @@ std::unique_ptr<AsyncPublisher> make_async_live_state_publisher();
 std::unique_ptr<Protocol> make_async_retired_at_dispatch();
 std::unique_ptr<AsyncPublisher> make_async_retired_at_dispatch_publisher();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
+std::unique_ptr<TrainingRules> make_overflow_seen_alone();
 std::unique_ptr<Protocol> make_protocol_delete_then_save();
 std::unique_ptr<Protocol> make_protocol_early_marker();
 std::unique_ptr<Protocol> make_protocol_everybody_prunes();
@@ -80,5 +81,7 @@ std::unique_ptr<Protocol> make_protocol_unsynced_files();
 std::unique_ptr<Protocol> make_protocol_unsynced_parent();
 std::unique_ptr<Protocol> make_random_state_of_rank_zero();
 std::unique_ptr<TrainingRules> make_sampler_by_rank();
+std::unique_ptr<Protocol> make_scaler_not_saved();
+std::unique_ptr<TrainingRules> make_tied_on_one_stage();
 
 }  // namespace firedrill

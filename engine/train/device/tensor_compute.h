@@ -1,6 +1,6 @@
 // TensorCompute: runs the kernels of a training step as operations of LibTorch on tensors of one device, so that
 // activations, gradients, parameters and moments stay there from kernel to kernel (engine/base/value.h). What has no
-// such form here (checkpoints, input, models cut into tp or cp lanes, experts) runs on the host as ever.
+// such form here (checkpoints, input, models cut into tp or cp lanes, experts, 16 bits) runs on the host as ever.
 //
 // The same kernels on the same shapes, and every sum over lanes the same tree: on one device every layout of a job
 // gives the same bits, though other ones than on a host. Operations that LibTorch knows to vary from run to run are
