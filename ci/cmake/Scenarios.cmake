@@ -56,6 +56,8 @@ firedrill_scenario(storage/catalog_kills sim process)
 firedrill_scenario(storage/catalog_power_loss sim)
 firedrill_scenario(storage/catalog_errors sim process)
 firedrill_scenario(storage/file_vanishes sim process)
+firedrill_scenario(scale/hybrid_64_ranks sim)
+firedrill_scenario(scale/thousand_ranks sim)  # a thousand processes do not fit on a small machine
 firedrill_scenario(limits/beyond_the_budget sim process)
 firedrill_scenario(limits/refused_by_the_budget sim)
 

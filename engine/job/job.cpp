@@ -207,7 +207,8 @@ std::vector<std::string> mistakes_in(const Job& job) {
   check_lanes(job, mistakes);
   mistakes.require(job.collectives == Reduction::tree || job.device == Device::cuda,
                    "collectives is native and device is cpu: NCCL's reductions need device cuda");
-  mistakes.require(job.steps >= 1 && job.steps <= 10'000'000, "steps is {}: give 1 to 10000000", job.steps);
+  mistakes.require(job.steps >= 0 && job.steps <= 10'000'000,
+                   "steps is {}: give 1 to 10000000, or 0 to let ranks meet and train nothing", job.steps);
   mistakes.require(job.checkpoint.every >= 0, "checkpoint.every is {}: give 0 (at the end only) or more",
                    job.checkpoint.every);
   mistakes.require(job.checkpoint.keep_validated >= 1, "checkpoint.keep_validated is {}: give 1 or more",

@@ -30,6 +30,7 @@ class Attempt {
 
  private:
   Status meet();
+  Status visit_groups();
   Result<TrainingState> begin();
   Status save(Trainer& trainer, std::int64_t step);
   Status dispatch(Trainer& trainer, std::int64_t step);
@@ -52,6 +53,7 @@ Status Attempt::run() {
   emit(parts_.observer, parts_.position,
        {.kind = EventKind::rank_started, .name = parts_.observer.intern(to_string(context_.layout))});
   FD_TRY_VOID(meet());
+  if (context_.job.steps == 0) return visit_groups();
   FD_TRY(TrainingState state, begin());
   if (publishes_aside()) {
     FD_CHECK(context_.second, "an asynchronous publish needs a second task");
@@ -83,6 +85,17 @@ Status Attempt::meet() {
   }
   FD_TRY_VOID(parts_.transport.connect(addresses, deadline()));
   return context_.protocol.claim_attempt(checkpoints_);
+}
+
+// A job of no steps tries what others use: every group of this rank.
+Status Attempt::visit_groups() {
+  for (const Group* group :
+       {&groups_.world, &groups_.publish, &groups_.dp, &groups_.tp, &groups_.cp, &groups_.pp, &groups_.pp_backward,
+        &groups_.model, &groups_.ep, &groups_.expert_cp, &groups_.expert_dp, &groups_.tied}) {
+    if (group->size() == 0) continue;
+    FD_TRY_VOID(parts_.collectives.barrier(*group, {.purpose = "visit", .deadline = deadline()}));
+  }
+  return {};
 }
 
 Result<TrainingState> Attempt::begin() {

@@ -58,6 +58,7 @@ VerbResult work(const RunArguments& arguments, const CommonOptions& common, Stre
       const Scenario& scenario = scenarios[i];
       Plan plan = make_plan(scenario, {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
       prepare_job(plan.mutant, plan.job);
+      plan.accounting = true;
       report.runs[i] = scenario.refusals.empty()
                            ? run_one(session, plan, directory_for(common, scenario, i, scenarios.size()))
                            : refused_run(plan, join(scenario.refusals, "; "));

@@ -60,6 +60,9 @@ Plan a_plan() {
   plan.expect = {.kind = Expectation::Kind::fail, .property = "one_provenance"};
   plan.seed = 18446744073709551614ULL;
   plan.mutant = "protocol_x";
+  plan.accounting = true;
+  plan.job.cluster.head = {.forward = Duration{0}};
+  plan.job.cluster.message = Duration{7};
   plan.corpus_digest = digest_of("text");
   plan.settings = {"job.steps=7", "layout.dp=2"};
   return plan;
@@ -83,6 +86,9 @@ TEST(Plan, WhatIsWrittenIsReadBackWithoutLoss) {
     EXPECT_EQ(again->expect, plan.expect);
     EXPECT_EQ(again->seed, plan.seed);
     EXPECT_EQ(again->mutant, plan.mutant);
+    EXPECT_EQ(again->accounting, plan.accounting);
+    EXPECT_EQ(again->job.cluster.head, plan.job.cluster.head);
+    EXPECT_EQ(again->job.cluster.message, plan.job.cluster.message);
     EXPECT_EQ(again->corpus_digest, plan.corpus_digest);
     EXPECT_EQ(again->settings, plan.settings);
     ASSERT_EQ(again->faults.size(), plan.faults.size());

@@ -1,4 +1,5 @@
 // The report as JSON: fields are added, never renamed; scripts depend on them.
+#include "harness/report/accounting.h"
 #include "harness/report/report.h"
 
 namespace firedrill {
@@ -59,6 +60,7 @@ Json json_of(const RunReport& run) {
                                   {"evidence", property.evidence}});
   }
   json["attempts"] = attempts_of(run);
+  if (!run.accounting.empty()) json["accounting"] = json_of(run.accounting);
   json["duration"] = run.seconds;
   json["directory"] = text_or_null(run.directory);
   json["reproduce"] = text_or_null(run.reproduce);

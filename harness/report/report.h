@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/history/accounting.h"
+
 namespace firedrill {
 
 enum class RunVerdict : std::uint8_t {
@@ -74,6 +76,7 @@ struct RunReport {
   std::vector<FiredFault> fired;
   std::vector<PropertyLine> properties;
   std::vector<AttemptLine> attempts;
+  Accounting accounting;  // empty: not asked for
   double seconds = 0.0;   // wall clock
   std::string directory;  // where the plan, history and checkpoints are; empty: not kept
   std::string reproduce;  // "firedrill run ... --seed 7"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/report/accounting.h"
 #include "harness/report/report.h"
 
 namespace firedrill {
@@ -17,6 +18,7 @@ std::string upper(std::string_view text) {
 
 std::string digests(const RunReport& run) {
   std::string text;
+  if (run.final_digest.empty() && run.golden_digest.empty()) return text;  // nothing was trained
   if (run.final_digest.empty()) {
     text += "  final digest   none: the job did not end\n";
   } else if (run.final_digest == run.golden_digest) {
@@ -94,7 +96,8 @@ std::string to_text(const RunReport& run) {
     text += fmt::format("  expected       {}: {}\n", run.expected, met(run) ? "met" : "NOT MET");
   }
   if (!run.reason.empty()) text += fmt::format("  reason         {}\n", run.reason);
-  if (run.verdict != RunVerdict::refused) text += digests(run) + faults(run) + properties(run) + attempts(run);
+  if (run.verdict != RunVerdict::refused)
+    text += digests(run) + faults(run) + properties(run) + attempts(run) + to_text(run.accounting);
   if (!run.directory.empty()) text += fmt::format("  kept in        {}\n", run.directory);
   return text;
 }

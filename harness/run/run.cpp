@@ -231,11 +231,14 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   }
   plan.corpus_digest = prepared->corpus.digest;
   if (options.directory) FD_TRY_VOID(write_plan(plan, *options.directory / "plan.json"));
-  FD_TRY(const Golden* const golden, impl_->golden_of(*prepared, plan));
+  const Golden* golden = nullptr;  // a job of no steps has none
+  if (plan.job.steps > 0) {
+    FD_TRY(golden, impl_->golden_of(*prepared, plan));
+  }
   impl_->tell(fmt::format("running {} in the {} world", plan.scenario, to_string(plan.world)));
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or("")));
   History& history = impl_->history;
-  append_golden(*golden, history);
+  if (golden != nullptr) append_golden(*golden, history);
   if (options.directory) FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
 
   const Case run(history, plan);
@@ -249,8 +252,10 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   report.reason = reason_of(report.verdict, outcome, judged);
   report.expected = to_string(plan.expect);
   if (const auto final_state = final_state_of(history, plan.job.steps)) report.final_digest = final_state->hex();
-  report.golden_digest = golden->final_state().hex();
-  report.golden_note = prepared->golden_note;
+  if (golden != nullptr) {
+    report.golden_digest = golden->final_state().hex();
+    report.golden_note = prepared->golden_note;
+  }
   if (const auto difference = first_difference(run))
     report.first_difference = {.tensor = difference->tensor, .step = difference->step};
   for (const FaultSpec& fault : plan.faults)
@@ -262,10 +267,20 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
                                  .checked = each.verdict.checked,
                                  .evidence = each.verdict.evidence});
   report.attempts = timeline_of(history);
+  report.accounting = account_of(history, plan);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (options.directory) report.directory = options.directory->string();
   report.reproduce = reproduce_line(plan);
   return report;
+}
+
+Accounting account_of(const History& history, const Plan& plan) {
+  return accounting_of(history, [&plan](int attempt, int rank) -> PipelinePlace {
+    const Layout& layout = plan.layout_of(attempt);
+    if (layout.pp == 1) return {};
+    const RankPlace place = place_of(plan.job, layout, rank);
+    return {.pipeline = (place.dp * layout.cp + place.cp) * layout.tp + place.tp, .first = place.pp == 0};
+  });
 }
 
 std::string reproduce_line(const Plan& plan) {

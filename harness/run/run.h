@@ -64,6 +64,9 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
+// The account of a run of the plan; empty where the plan does not ask for one.
+Accounting account_of(const History& history, const Plan& plan);
+
 // "reproduce" line of a plan: the command that gives the same history.
 std::string reproduce_line(const Plan& plan);
 

@@ -30,9 +30,11 @@ void must_pass(const Result<Trial>& trial, const Plan& plan) {
 }
 
 // One kill in the backward pass of a step in the middle, another scheduler seed in every trial.
-void one_kill(benchmark::State& state, const std::string& job, PublishMode mode = PublishMode::sync) {
+void one_kill(benchmark::State& state, const std::string& job, PublishMode mode = PublishMode::sync,
+              bool accounting = false) {
   Session session({});
   Plan plan = plan_of(job);
+  plan.accounting = accounting;
   plan.job.checkpoint.mode = mode;
   FaultSpec kill;
   kill.at = {.attempt = 1, .rank = 2, .step = plan.job.steps / 2 + 1, .phase = Phase::backward};
@@ -65,6 +67,7 @@ void drawn(benchmark::State& state, const std::string& job, Plan (*draw)(Plan ba
 
 BENCHMARK_CAPTURE(one_kill, nano, "nano")->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(one_kill, nano_async, "nano", PublishMode::async)->Unit(benchmark::kMicrosecond)->MinTime(3);
+BENCHMARK_CAPTURE(one_kill, nano_accounted, "nano", PublishMode::sync, true)->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(one_kill, tiny, "tiny")->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(drawn, nano_kills, "nano", random_kills)->Unit(benchmark::kMicrosecond)->MinTime(3);
 BENCHMARK_CAPTURE(drawn, nano_faults, "nano", random_faults)->Unit(benchmark::kMicrosecond)->MinTime(3);

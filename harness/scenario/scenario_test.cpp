@@ -129,13 +129,14 @@ expect: fail
 TEST_F(ScenarioFiles, MistakesOfTheJobComeWithThoseOfTheScenario) {
   write("jobs/bad.yaml",
         "schema: firedrill.job/1\nmodel: {lyers: 1, width: 16, heads: 3, sequence: 16}\n"
-        "lanes: {dp: 4}\nsteps: 0\noptimizer: {lr: -1}\n");
+        "lanes: {dp: 4}\nsteps: -1\noptimizer: {lr: -1}\n");
   const auto mistakes = mistakes_of("schema: firedrill.scenario/1\njob: jobs/bad.yaml\nworld: 3\n");
   ASSERT_THAT(mistakes, SizeIs(5));
   EXPECT_THAT(mistakes[0], StartsWith("s.yaml:3:8: world must be"));
   EXPECT_EQ(mistakes[1], "jobs/bad.yaml:2:8: missing key `layers` in model");
   EXPECT_EQ(mistakes[2], "jobs/bad.yaml:2:9: unknown key `lyers` in model: did you mean `layers`?");
-  EXPECT_EQ(mistakes[3], "jobs/bad.yaml:4:8: steps is 0: give 1 to 10000000");
+  EXPECT_EQ(mistakes[3],
+            "jobs/bad.yaml:4:8: steps is -1: give 1 to 10000000, or 0 to let ranks meet and train nothing");
   EXPECT_THAT(mistakes[4], StartsWith("jobs/bad.yaml:5:17: optimizer.lr is -1"));
 }
 
@@ -324,8 +325,10 @@ TEST(Job, EitherCatalogMayBeNamed) {
 
 TEST(Job, ValuesWithUnitsAndWordsAreRead) {
   const auto job = job_with("cluster: {ranks_per_node: 2}",
-                            "cluster: {ranks_per_node: 4, file_sync: 2ms, bandwidth_in_node: 80GB/s}");
+                            "cluster: {ranks_per_node: 4, file_sync: 2ms, bandwidth_in_node: 80GB/s, "
+                            "head: {forward: 0us}}");
   ASSERT_TRUE(job);
+  EXPECT_EQ(job.value->cluster.head.forward, std::chrono::nanoseconds(0));
   EXPECT_EQ(job.value->cluster.file_sync, std::chrono::milliseconds(2));
   EXPECT_EQ(job.value->cluster.bandwidth_in_node, 80e9);
   EXPECT_THAT(job_with("cluster: {ranks_per_node: 2}", "cluster: {file_sync: 2}").mistakes,

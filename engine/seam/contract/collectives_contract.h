@@ -236,6 +236,39 @@ TEST_P(CollectivesContract, ReduceScatterGivesEachRankItsShardOfTheSum) {
   }
 }
 
+TEST_P(CollectivesContract, ReductionsThatAreStartedTogetherGiveTheSameBits) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const int lanes : {ranks, 2 * ranks + 1}) {
+      for (const std::int64_t count : {65, 1000}) {
+        const std::vector<float> sums = tree_sum(lanes, count);
+        const Value sum = Value::copy_of(std::span(sums));
+        run(ranks, [&](int rank, Collectives& collectives) {
+          const Group group = group_of(ranks, lanes, rank);
+          const std::vector<Value> mine = rough_lanes(group, count);
+          std::vector<std::unique_ptr<PendingReduction>> started;
+          for (int i = 0; i < 3; ++i) {
+            auto all = collectives.start_all_reduce(group, mine, ReduceOp::sum, call("all"));
+            ASSERT_TRUE(all) << describe(all.error());
+            started.push_back(*std::move(all));
+            auto shard = collectives.start_reduce_scatter(group, mine, ReduceOp::sum, call("shard"));
+            ASSERT_TRUE(shard) << describe(shard.error());
+            started.push_back(*std::move(shard));
+          }
+          ASSERT_TRUE(collectives.barrier(group, call("between")));  // another call of the group meanwhile
+          for (const auto& reduction : started) ASSERT_TRUE(reduction->advance());
+          const Range range = shard_range(count, ranks, rank);
+          for (std::size_t i = 0; i < started.size(); ++i) {
+            const auto result = started[i]->finish();
+            ASSERT_TRUE(result) << describe(result.error());
+            EXPECT_TRUE(result->same_as(i % 2 == 0 ? sum : sum.slice(range.begin, range.count())))
+                << ranks << " ranks, " << lanes << " lanes, " << count << " elements, on rank " << rank;
+          }
+        });
+      }
+    }
+  }
+}
+
 TEST_P(CollectivesContract, AllGatherGivesEverybodyEverythingInGroupOrder) {
   for (const int ranks : {1, 2, 3, 4, 16}) {
     // Sizes differ between ranks, so that some go one way and some another.

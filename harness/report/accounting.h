@@ -1,0 +1,17 @@
+// The account of a run as JSON and as text.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/history/accounting.h"
+
+namespace firedrill {
+
+// {"phases": [...], "groups": [...], "exchanges": [...], "ranks": [...], "slowest_rank": n, "bubble": {...} | null};
+// times in nanoseconds.
+nlohmann::ordered_json json_of(const Accounting& accounting);
+// A few lines, indented as part of a run's report. Empty for an empty account.
+std::string to_text(const Accounting& accounting);
+
+}  // namespace firedrill
