@@ -133,7 +133,7 @@ foreach(job nano-hybrid nano-mixed)
   set_tests_properties(layouts.${job} PROPERTIES LABELS layouts TIMEOUT 900)
 endforeach()
 
-set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp ${CMAKE_SOURCE_DIR}/harness/cli/fit_test.cpp
              PROPERTY COMPILE_DEFINITIONS FIREDRILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/scenarios/*.yaml)

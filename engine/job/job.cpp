@@ -53,9 +53,10 @@ void check_model(const ModelSpec& model, Mistakes& mistakes) {
   mistakes.require(model.hidden >= 0, "model.hidden is {}: give a positive number, or leave it out", model.hidden);
   mistakes.require(model.sequence >= 1 && model.sequence <= 1 << 20, "model.sequence is {}: give 1 to 1048576",
                    model.sequence);
-  mistakes.require(model.vocabulary == 256, "model.vocabulary is {}: only bytes (256) is supported", model.vocabulary);
-  mistakes.require(model.kv_heads == 0 || model.kv_heads == model.heads,
-                   "model.kv_heads is {}: only as many as model.heads ({}) are supported yet", model.kv_heads,
+  mistakes.require(model.vocabulary >= 2 && model.vocabulary <= 1 << 24, "model.vocabulary is {}: give 2 to 16777216",
+                   model.vocabulary);
+  mistakes.require(model.kv_heads >= 0 && (model.kv_heads == 0 || model.heads % model.kv_heads == 0),
+                   "model.kv_heads is {} and does not divide model.heads {}: choose a divisor", model.kv_heads,
                    model.heads);
   check_experts(model, mistakes);
   mistakes.require(model.dropout >= 0.0 && model.dropout < 1.0, "model.dropout is {}: give a number in [0, 1)",
@@ -99,9 +100,6 @@ void check_training(const Job& job, Mistakes& mistakes) {
   mistakes.require(o.lr_min_ratio >= 0.0 && o.lr_min_ratio <= 1.0,
                    "optimizer.lr_min_ratio is {}: give a number in [0, 1]", o.lr_min_ratio);
   check_precision(job.precision, mistakes);
-  mistakes.require(job.model.experts == 0 || job.precision.parameters == Precision::fp32,
-                   "precision.parameters is {}: with model.experts {} only fp32 is supported",
-                   to_string(job.precision.parameters), job.model.experts);
   mistakes.require(job.batch.lane_micro_batch >= 1 && job.batch.lane_micro_batch <= 65536,
                    "batch.lane_micro_batch is {}: give 1 to 65536", job.batch.lane_micro_batch);
   mistakes.require(job.batch.accumulation >= 1 && job.batch.accumulation <= 65536,
@@ -122,6 +120,7 @@ void check_lanes(const Job& job, Mistakes& mistakes) {
     mistakes.require(whole % tp == 0, "lanes.tp is {} and does not divide {} {}: choose a divisor", tp, name, whole);
   };
   divides(model.heads, "model.heads");
+  if (model.kv_heads > 0) divides(model.kv_heads, "model.kv_heads");
   divides(model.hidden_size(), "model.hidden");
   divides(model.vocabulary, "model.vocabulary");
   const int pairs = cp > 1 ? 2 * cp : 1;
@@ -203,7 +202,6 @@ std::vector<std::string> mistakes_in(const Job& job) {
   check_model(job.model, mistakes);
   check_training(job, mistakes);
   mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
-  mistakes.require(job.numerics == Numerics::pinned, "numerics is native: only pinned is supported yet");
   check_lanes(job, mistakes);
   mistakes.require(job.collectives == Reduction::tree || job.device == Device::cuda,
                    "collectives is native and device is cpu: NCCL's reductions need device cuda");

@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "engine/job/limits.h"
+
 namespace firedrill {
 namespace {
 
@@ -88,6 +90,19 @@ TEST(Layouts, ExpertsThatAJobCannotHaveAreRefusedWithTheNumbers) {
   EXPECT_THAT(mistakes(8, 2, 0, 0.01),
               ElementsAre(AllOf(HasSubstr("capacity_factor is 0"), HasSubstr("4 drops none"))));
   EXPECT_THAT(mistakes(8, 2, -1, -2), ElementsAre(HasSubstr("capacity_factor is -1"), HasSubstr("balance_loss is -2")));
+}
+
+// A shape that the engine cannot run is no mistake: it can be planned.
+TEST(Jobs, AShapeThatCannotRunYetIsToldFromOneThatIsWrong) {
+  Job job = hybrid();
+  job.model.vocabulary = 128256;
+  job.model.kv_heads = 2;
+  EXPECT_THAT(mistakes_in(job), IsEmpty());
+  EXPECT_THAT(cannot_run(job), ElementsAre(HasSubstr("model.vocabulary is 128256"), HasSubstr("model.kv_heads is 2")));
+  job.model.kv_heads = 3;
+  EXPECT_THAT(mistakes_in(job), testing::Contains(HasSubstr("model.kv_heads is 3 and does not divide model.heads 4")));
+  job.model.kv_heads = 1;
+  EXPECT_THAT(mistakes_in(job), ElementsAre(HasSubstr("lanes.tp is 2 and does not divide model.kv_heads 1")));
 }
 
 // Every rank is in one place; the members of a group say the same of it.

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/job/job.h"
+#include "engine/job/limits.h"
 
 namespace firedrill {
 namespace {
@@ -41,7 +41,7 @@ TEST(Precision, AScaleThatIsNoneIsRefused) {
 TEST(Precision, ExpertsAreFp32) {
   Job job = job_of(Precision::bf16, {});
   job.model.experts = 4;
-  EXPECT_THAT(mistakes_in(job), ElementsAre(HasSubstr("precision.parameters is bf16: with model.experts 4 only fp32")));
+  EXPECT_THAT(cannot_run(job), ElementsAre(HasSubstr("precision.parameters is bf16: with model.experts 4 only fp32")));
 }
 
 TEST(Precision, TiedEmbeddingsAreAFieldThatChangesBits) {

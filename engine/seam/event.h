@@ -63,7 +63,7 @@ enum class EventKind : std::uint8_t {
                 // in whose calls they were spent. name=pipeline: a=from the first forward to the last backward, b=of
                 // them idle (in neither, or waiting in one), c=when it began
   exchanged,    // step; a=bytes sent, b=nanoseconds waited, c=calls; name=group, detail=operation
-  memory_used,  // step; a=high-water mark in bytes, b=bytes that outlive the step
+  memory_used,  // step; a=high-water mark in bytes, b=of them state and gradients, c=gradients; told when it changes
   note,         // name=text for people; never judged
 };
 inline constexpr int event_kind_count = static_cast<int>(EventKind::note) + 1;

@@ -26,8 +26,9 @@ struct HeldRun {
 using HeldRuns = std::map<std::string, HeldRun>;
 
 struct CrewResult {
-  std::vector<float> losses;   // of rank 0, by step
-  std::vector<HeldRuns> held;  // by step
+  std::vector<float> losses;      // of rank 0, by step
+  std::vector<HeldRuns> held;     // by step
+  std::vector<MemoryUse> memory;  // by rank, of the last step
 };
 
 class Crew {
@@ -41,6 +42,7 @@ class Crew {
     result_ = {};
     result_.losses.resize(static_cast<std::size_t>(steps));
     result_.held.resize(static_cast<std::size_t>(steps));
+    result_.memory.resize(static_cast<std::size_t>(layout_.world_size()));
     const int world = layout_.world_size();
     sim::Attempt& attempt =
         machine_.start_attempt({.number = 1, .node_of_rank = std::vector<int>(static_cast<std::size_t>(world), 0)});
@@ -94,6 +96,7 @@ class Crew {
       if (!report.ok()) throw std::runtime_error(describe(report.error()));
       if (rank == 0) result_.losses[static_cast<std::size_t>(step - 1)] = report->loss;
       collect(trainer.view(), step);
+      result_.memory[static_cast<std::size_t>(rank)] = trainer.memory();
     }
   }
 

@@ -78,7 +78,11 @@ Status GradientSums::accumulate(Value& sum, Value more) {
 }
 
 Status GradientSums::add(std::size_t lane, std::size_t accumulator, std::size_t slot, Value gradient) {
-  return accumulate(sums_[lane][accumulator][slot], std::move(gradient));
+  Value& sum = sums_[lane][accumulator][slot];
+  const std::int64_t before = bytes_held(sum);
+  FD_TRY_VOID(accumulate(sum, std::move(gradient)));
+  bytes_.take(bytes_held(sum) - before);
+  return {};
 }
 
 Status GradientSums::add_loss(std::size_t lane, std::size_t slot, Value loss) {
@@ -176,13 +180,27 @@ Status GradientSums::start(const NetworkContext& context, const std::vector<std:
 Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool aside) {
   if (bucket.accumulators.empty() && !bucket.loss) return {};
   exchanged_.insert(exchanged_.end(), bucket.accumulators.begin(), bucket.accumulators.end());
+  const std::int64_t accumulators = bytes_in(bucket);
   FD_TRY_VOID(widen(bucket));
   if (!model_.whole()) {
     FD_TRY_VOID(reduce_chunks(context, bucket));
     FD_TRY_VOID(reduce_cp(context, bucket));
   }
-  Started& started = started_.emplace_back(Started{.bucket = std::move(bucket), .parts = {}});
+  const std::int64_t on_their_way = bytes_in(bucket);
+  bytes_.let_go(accumulators);
+  bytes_.take(on_their_way);
+  Started& started = started_.emplace_back(Started{.bucket = std::move(bucket), .parts = {}, .bytes = on_their_way});
   return holdings_.shards_gradients() ? scatter_dp(context, started, aside) : reduce_dp(context, started, aside);
+}
+
+std::int64_t GradientSums::bytes_in(const Bucket& bucket) const {
+  std::int64_t bytes = 0;
+  for (const auto& of_lane : sums_) {
+    for (const std::size_t own : bucket.accumulators) {
+      for (const Value& sum : of_lane[own]) bytes += bytes_held(sum);
+    }
+  }
+  return bytes;
 }
 
 // Over the tp chunks of each cp lane, of what all tp lanes share.
@@ -308,7 +326,11 @@ Status GradientSums::finish(Started& started) {
     sums.assign(all.parts().begin(), all.parts().end());
   }
   std::size_t next = 0;
-  for (const std::size_t own : started.bucket.accumulators) totals_[own] = std::move(sums[next++]);
+  bytes_.let_go(started.bytes);
+  for (const std::size_t own : started.bucket.accumulators) {
+    bytes_.take(bytes_held(sums[next]));
+    totals_[own] = std::move(sums[next++]);
+  }
   if (started.bucket.loss) loss_ = std::move(sums[next]);
   return {};
 }

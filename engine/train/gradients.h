@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/train/holdings.h"
+#include "engine/train/memory_use.h"
 #include "engine/train/network.h"
 
 namespace firedrill {
@@ -35,6 +36,8 @@ class GradientSums {
   // exchange over the dp group is started, and backward goes on meanwhile (Li et al., "PyTorch distributed: experiences
   // on accelerating data parallel training", VLDB 2020). Without buckets nothing happens before the end.
   Status complete(const NetworkContext& context, const Piece& piece, std::int64_t bucket_bytes);
+  // The most bytes that accumulators and sums had so far.
+  std::int64_t bytes_peak() const { return bytes_.peak(); }
   // The sums over all lanes of the job: exchanges what was not, the loss too, and waits for all that was started. With
   // sharded gradients the flat shard of this rank only.
   Result<StepSums> exchange(const NetworkContext& context);
@@ -56,10 +59,12 @@ class GradientSums {
   };
   // As two buckets: those of experts lie on other ranks than the rest.
   Status start(const NetworkContext& context, const std::vector<std::size_t>& accumulators, bool loss, bool aside);
+  std::int64_t bytes_in(const Bucket& bucket) const;
   // A bucket on its way: one exchange of all of it, or one for each accumulator and the loss.
   struct Started {
     Bucket bucket;
     std::vector<std::unique_ptr<PendingReduction>> parts;
+    std::int64_t bytes = 0;  // of this rank's lanes
   };
   // `aside`: only begins the exchange over the dp group.
   Status start(const NetworkContext& context, Bucket bucket, bool aside);
@@ -87,6 +92,7 @@ class GradientSums {
   std::vector<Started> started_;        // in the order in which all ranks started them
   std::vector<Value> totals_;           // by accumulator
   Value loss_;
+  HighWater bytes_;
 };
 
 }  // namespace firedrill

@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "engine/job/pipeline.h"
+
 namespace firedrill {
 
 std::vector<Stage> stages_of(const Model& model, int count) {
   const std::size_t pieces = model.pieces().size();
-  const std::size_t layers = (pieces - 2) / 2;  // two pieces each, between embedding and head
-  const auto number = static_cast<std::size_t>(count);
+  const int layers = static_cast<int>(pieces - 2) / 2;  // two pieces each, between embedding and head
   std::vector<Stage> stages;
-  for (std::size_t i = 0; i < number; ++i) {
-    Stage stage{.begin = 1 + 2 * (layers * i / number), .end = 1 + 2 * (layers * (i + 1) / number)};
+  for (int i = 0; i < count; ++i) {
+    const LayerRun run = layers_of_stage(layers, count, i);
+    Stage stage{.begin = 1 + 2 * static_cast<std::size_t>(run.begin), .end = 1 + 2 * static_cast<std::size_t>(run.end)};
     if (i == 0) stage.begin = 0;
-    if (i + 1 == number) stage.end = pieces;
+    if (i + 1 == count) stage.end = pieces;
     stages.push_back(stage);
   }
   return stages;

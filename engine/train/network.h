@@ -43,6 +43,7 @@
 #include "engine/model/transformer.h"
 #include "engine/seam/parts.h"
 #include "engine/train/holdings.h"
+#include "engine/train/memory_use.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/rules.h"
 
@@ -77,6 +78,12 @@ class Parameters {
   // All dp ranks call this for the same pieces in the same order.
   Status gather(const NetworkContext& context, const Piece& piece);
   void release(const Piece& piece);
+  // Of what is held between gathers.
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (std::size_t segment = 0; segment < segments_.size(); ++segment) sum += bytes_held(held(segment));
+    return sum;
+  }
 
  private:
   const Value& held(std::size_t segment) const {

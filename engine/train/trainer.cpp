@@ -2,8 +2,9 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
-#include "engine/train/pipeline.h"
+#include "engine/job/pipeline.h"
 #include "engine/train/schedule.h"
 #include "engine/train/shards.h"
 
@@ -46,12 +47,14 @@ Result<StepReport> Trainer::step() {
   const float factor = static_cast<float>(static_cast<double>(state_.scaler.scale) / tokens);
   GradientSums gradients(model_, holdings_, parts_.compute);
   if (!parameters_.derived()) FD_TRY_VOID(parameters_.derive(context_));
+  activations_ = {};
   FD_TRY_VOID(compute(factor, gradients));
   for (LaneState& lane : next.lanes) lane.random.counter += static_cast<std::uint64_t>(job_.batch.accumulation);
   StepReport report;
   {
     const PhaseScope scope(parts_.position, Phase::exchange);
     FD_TRY(StepSums sums, gradients.exchange(context_));
+    account(gradients);
     FD_TRY(const Agreement agreed, agree(sums));
     const GradientDecision decision =
         decide_gradients(gradient_norm(agreed.squares), static_cast<double>(state_.scaler.scale), job_.optimizer.clip);
@@ -95,6 +98,7 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
          run_kernel(parts_.compute, gather_kernel, GatherScalars{.sequence = job_.model.sequence}, {text_, samples}));
   flight.unit.tokens = drawn[0];
   flight.unit.mask = drawn[1];
+  activations_.take(bytes_held(drawn));
   return flight;
 }
 
@@ -111,10 +115,22 @@ Status Trainer::compute(float factor, GradientSums& sums) {
       FD_TRY_VOID(forward(stage, flight, sums));
     } else {
       FD_TRY_VOID(backward(stage, flight, action.unit == units - 1, sums));
-      if (action.stage == 0) flight = {};
+      if (action.stage == 0) {
+        activations_.let_go(bytes_held(flight.unit.tokens) + bytes_held(flight.unit.mask));
+        flight = {};
+      }
     }
   }
   return {};
+}
+
+// The state as it is held between steps, and the most of what a step needs.
+void Trainer::account(const GradientSums& sums) {
+  memory_ = {.parameters = parameters_.bytes(), .gradients = sums.bytes_peak(), .activations = activations_.peak()};
+  for (const OptimizerState& segment : state_.segments) {
+    if (holdings_.sixteen_bits) memory_.masters += bytes_held(segment.parameters);
+    memory_.moments += bytes_held(segment.exp_avg) + bytes_held(segment.exp_avg_sq);
+  }
 }
 
 int Trainer::neighbour(int step) const {
@@ -136,13 +152,20 @@ Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums
   }
   for (std::size_t i = stage.begin; i < stage.end; ++i) {
     const Piece& piece = model_.pieces()[i];
+    const std::int64_t in_hand = bytes_held(x);
     const bool second_of_layer = piece.kind == PieceKind::mlp || piece.kind == PieceKind::moe;
-    if (!second_of_layer || layout_.recompute == Recompute::segment) flight.inputs[i] = x;
+    const bool kept = !second_of_layer || layout_.recompute == Recompute::segment;
+    if (kept) {
+      flight.inputs[i] = x;
+      activations_.take(in_hand);
+    }
     FD_TRY_VOID(gather(i, i + 1, stage));
     if (piece.kind == PieceKind::head) {
       FD_TRY(flight.head, network_->loss(piece, flight.unit, x, sums));
+      activations_.take(bytes_held(flight.head));
     } else {
       FD_TRY(x, network_->forward(piece, flight.unit, x));
+      activations_.see(bytes_held(x) + (kept ? 0 : in_hand));
     }
     parameters_.release(piece);
   }
@@ -164,13 +187,18 @@ Status Trainer::backward(const Stage& stage, InFlight& flight, bool last_unit, G
   }
   for (std::size_t i = stage.end; i-- > stage.begin;) {
     const Piece& piece = model_.pieces()[i];
+    const bool kept = static_cast<bool>(flight.inputs[i]);
     FD_TRY(const Value input, input_of(i, stage, flight));
+    const std::int64_t in_hand = bytes_held(gradient) + (kept ? 0 : bytes_held(input));
     FD_TRY_VOID(gather(i, i - 1, stage));
     if (piece.kind == PieceKind::head) {
       FD_TRY(gradient, network_->loss_backward(piece, flight.unit, input, flight.head, sums));
     } else {
       FD_TRY(gradient, network_->backward(piece, flight.unit, input, std::move(gradient), sums));
     }
+    activations_.see(in_hand + bytes_held(gradient));
+    if (kept) activations_.let_go(bytes_held(input));
+    if (piece.kind == PieceKind::head) activations_.let_go(bytes_held(std::exchange(flight.head, {})));
     parameters_.release(piece);
     if (last_unit) FD_TRY_VOID(sums.complete(context_, piece, layout_.bucket_bytes));
   }
@@ -272,6 +300,15 @@ Digest Trainer::announce(const StepReport& report) {
         .a = report.skipped ? 1 : 0,
         .b = std::bit_cast<std::int32_t>(report.loss),
         .digest = digest});
+  if (memory_ != memory_told_) {
+    emit(parts_.observer, parts_.position,
+         {.kind = EventKind::memory_used,
+          .step = state_.counters.step,
+          .a = memory_.persistent() + memory_.activations,
+          .b = memory_.persistent(),
+          .c = memory_.gradients});
+    memory_told_ = memory_;
+  }
   describe_state(parts_.observer, view(), digest);
   return digest;
 }

@@ -13,6 +13,7 @@
 #include "engine/seam/parts.h"
 #include "engine/train/grad_norm.h"
 #include "engine/train/gradients.h"
+#include "engine/train/memory_use.h"
 #include "engine/train/network.h"
 #include "engine/train/state.h"
 
@@ -37,7 +38,9 @@ class Trainer {
   const TrainingState& state() const { return state_; }
   // The state as a list, made new after each step.
   const StateView& view();
-  // Events `step_done` and, if it is new, the digests of all tensors.
+  // Of the last step.
+  const MemoryUse& memory() const { return memory_; }
+  // Events `step_done`, `memory_used` where that has changed, and, if it is new, the digests of all tensors.
   Digest announce(const StepReport& report);
 
  private:
@@ -49,6 +52,7 @@ class Trainer {
   };
 
   Status compute(float factor, GradientSums& sums);
+  void account(const GradientSums& sums);
   Result<InFlight> draw(int unit, float factor);
   Status forward(const Stage& stage, InFlight& flight, GradientSums& sums);
   // `last`: of all units, so that the gradients of each piece are complete behind it.
@@ -87,6 +91,9 @@ class Trainer {
   std::unique_ptr<Network> network_;
   StateView view_;
   bool view_fresh_ = false;
+  HighWater activations_;  // of the step
+  MemoryUse memory_;
+  MemoryUse memory_told_;
 };
 
 }  // namespace firedrill

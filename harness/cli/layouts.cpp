@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "engine/job/placement.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/inputs.h"
 #include "harness/cli/pool.h"
@@ -116,6 +117,13 @@ VerbResult work(const LayoutsArguments& arguments, const CommonOptions& common, 
     if (!equal) ++differing;
     codes.push_back(equal ? 0 : runs[i].first_difference ? 2 : exit_code_of(runs[i]));
     if (i < layouts.size() || !equal) report.lines.push_back(line_of(plans[i], runs[i]));
+  }
+  report.more["warnings"] = nlohmann::ordered_json::array();
+  for (const Layout& layout : layouts) {
+    for (const std::string& warning : warnings_of(*job, layout)) {
+      report.more["warnings"].push_back(fmt::format("{}: {}", to_string(layout), warning));
+      report.lines.push_back(fmt::format("warning: {}: {}", to_string(layout), warning));
+    }
   }
   report.lines.push_back(fmt::format("{} layouts and {} pairs, {} of them differ from the golden", layouts.size(),
                                      plans.size() - layouts.size(), differing));

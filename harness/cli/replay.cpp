@@ -7,6 +7,8 @@
 #include <memory>
 #include <sstream>
 
+#include "engine/job/limits.h"
+#include "engine/job/planner.h"
 #include "faults/budget.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/progress.h"
@@ -108,7 +110,8 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
   if (common.seed) plan->seed = *common.seed;
   if (!common.mutant.empty()) plan->mutant = common.mutant;
   const Plan& choices = *plan;
-  for (auto& mistakes : {mistakes_in(choices.job), mistakes_in(choices.layout, choices.job)})
+  for (auto& mistakes :
+       {mistakes_in(choices.job), cannot_run(choices.job), mistakes_and_remedies(choices.layout, choices.job)})
     for (const std::string& mistake : mistakes)
       result.mistakes.push_back(fmt::format("{}: {}", file.string(), mistake));
   for (std::size_t i = 0; i < choices.faults.size() && result.mistakes.empty(); ++i) {

@@ -49,7 +49,7 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::preempt_agreed) = {.a = "save_after"};
   of(EventKind::time_spent) = {.a = "nanoseconds", .b = "waiting", .c = "began", .name = "what"};
   of(EventKind::exchanged) = {.a = "bytes", .b = "waited", .c = "calls", .name = "group", .detail = "operation"};
-  of(EventKind::memory_used) = {.a = "high_water", .b = "persistent"};
+  of(EventKind::memory_used) = {.a = "high_water", .b = "persistent", .c = "gradients"};
   of(EventKind::note) = {.name = "text"};
   return all;
 }

@@ -61,6 +61,12 @@ Json json_of(const RunReport& run) {
   }
   json["attempts"] = attempts_of(run);
   if (!run.accounting.empty()) json["accounting"] = json_of(run.accounting);
+  json["placement"] = Json::array();
+  for (const PlacementLine& line : run.placement) {
+    json["placement"].push_back(
+        {{"group", line.group}, {"ranks", line.ranks}, {"nodes", line.nodes}, {"crosses_nodes", line.nodes > 1}});
+  }
+  json["warnings"] = run.warnings;
   json["duration"] = run.seconds;
   json["directory"] = text_or_null(run.directory);
   json["reproduce"] = text_or_null(run.reproduce);

@@ -59,6 +59,14 @@ struct DifferenceLine {
   std::int64_t step = 0;
 };
 
+// Which links a kind of group needs.
+struct PlacementLine {
+  std::string group;  // "tp"
+  int ranks = 1;      // of one group
+  int nodes = 1;      // that one lies on
+  std::string words;  // "tp: 8 ranks, inside a node (100GB/s)"
+};
+
 struct RunReport {
   std::string scenario;  // path as given, or the plan's name
   std::string world;     // "sim" or "process"
@@ -77,9 +85,11 @@ struct RunReport {
   std::vector<PropertyLine> properties;
   std::vector<AttemptLine> attempts;
   Accounting accounting;  // empty: not asked for
-  double seconds = 0.0;   // wall clock
-  std::string directory;  // where the plan, history and checkpoints are; empty: not kept
-  std::string reproduce;  // "firedrill run ... --seed 7"
+  std::vector<PlacementLine> placement;
+  std::vector<std::string> warnings;  // what works and yet costs time
+  double seconds = 0.0;               // wall clock
+  std::string directory;              // where the plan, history and checkpoints are; empty: not kept
+  std::string reproduce;              // "firedrill run ... --seed 7"
 };
 
 // Whether the expectation is met. With a mutant nothing is expected, so only a pass is. Liveness is met only where no

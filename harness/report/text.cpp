@@ -81,6 +81,15 @@ std::string attempts(const RunReport& run) {
   return text;
 }
 
+std::string placement(const RunReport& run) {
+  std::string text;
+  for (const PlacementLine& line : run.placement) {
+    text += fmt::format("  {:<13}  {}\n", text.empty() ? "placement" : "", line.words);
+  }
+  for (const std::string& warning : run.warnings) text += fmt::format("  warning        {}\n", warning);
+  return text;
+}
+
 // A pass where something else was expected must not read as one.
 std::string headline(const RunReport& run) {
   return run.verdict == RunVerdict::pass && !met(run) ? "UNEXPECTED" : upper(to_string(run.verdict));
@@ -96,8 +105,9 @@ std::string to_text(const RunReport& run) {
     text += fmt::format("  expected       {}: {}\n", run.expected, met(run) ? "met" : "NOT MET");
   }
   if (!run.reason.empty()) text += fmt::format("  reason         {}\n", run.reason);
-  if (run.verdict != RunVerdict::refused)
-    text += digests(run) + faults(run) + properties(run) + attempts(run) + to_text(run.accounting);
+  if (run.verdict != RunVerdict::refused) {
+    text += digests(run) + placement(run) + faults(run) + properties(run) + attempts(run) + to_text(run.accounting);
+  }
   if (!run.directory.empty()) text += fmt::format("  kept in        {}\n", run.directory);
   return text;
 }

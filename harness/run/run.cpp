@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 
+#include "engine/job/placement.h"
 #include "engine/train/device/job_compute.h"
 #include "harness/golden/record.h"
 #include "harness/history/lines.h"
@@ -268,6 +269,10 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
                                  .evidence = each.verdict.evidence});
   report.attempts = timeline_of(history);
   report.accounting = account_of(history, plan);
+  for (const GroupPlacement& group : placement_of(plan.job, plan.layout))
+    report.placement.push_back(
+        {.group = group.group, .ranks = group.size, .nodes = group.nodes, .words = to_string(group)});
+  report.warnings = warnings_of(plan.job, plan.layout);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (options.directory) report.directory = options.directory->string();
   report.reproduce = reproduce_line(plan);

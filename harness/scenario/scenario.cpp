@@ -4,6 +4,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "engine/job/limits.h"
+#include "engine/job/planner.h"
 #include "faults/budget.h"
 #include "harness/scenario/fields.h"
 
@@ -104,6 +106,9 @@ class Loading {
     JobText visited{job};
     read_value(fields, root, "", visited);
     for (const std::string& message : mistakes_in(job)) add_semantic(fields, message);
+    if (!options_.planned_only) {
+      for (const std::string& message : cannot_run(job)) add_semantic(fields, message);
+    }
     job_is_good_ = fields.mistakes().empty();
     take(fields.mistakes());
     return job;
@@ -228,12 +233,12 @@ void Loading::read_named_job(const Node& root, const fs::path& file, Scenario& s
 void Loading::check_meaning(Reader& fields, Scenario& scenario) {
   std::vector<Mistake> found;
   if (!fields.is_bad("layout")) {
-    for (const std::string& message : mistakes_in(scenario.layout, scenario.job)) {
+    for (const std::string& message : mistakes_and_remedies(scenario.layout, scenario.job)) {
       found.push_back({fields.place_of(message.substr(0, message.find(' '))), message});
     }
   }
   if (scenario.recovery.layout && !fields.is_bad("recovery")) {
-    for (const std::string& message : mistakes_in(*scenario.recovery.layout, scenario.job)) {
+    for (const std::string& message : mistakes_and_remedies(*scenario.recovery.layout, scenario.job)) {
       const std::string full = "recovery." + message;
       found.push_back({fields.place_of(full.substr(0, full.find(' '))), full});
     }

@@ -106,6 +106,7 @@ struct LoadOptions {
   std::vector<std::string> set;         // "path=value"
   std::vector<std::string> properties;  // names that `expect: {fail: ...}` may give; empty: not checked
   std::optional<WorldKind> world;       // in place of the scenario's own; faults are checked against it
+  bool planned_only = false;            // a job that this engine cannot run is accepted too
 };
 
 Loaded<Scenario> load_scenario(const std::filesystem::path& file, const LoadOptions& options = {});
@@ -114,6 +115,10 @@ Loaded<Job> load_job(const std::filesystem::path& file, const LoadOptions& optio
 Loaded<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file,
                                 const LoadOptions& options = {});
 Loaded<Job> parse_job(std::string_view text, const std::filesystem::path& file, const LoadOptions& options = {});
+
+// A layout as to_string(Layout) writes it: "dp=4,tp=2,zero=1,sequence_parallel". `origin` names it in mistakes. What is
+// wrong with it for a job is not looked for.
+Loaded<Layout> parse_layout(std::string_view text, const std::string& origin);
 
 // Whether the file opens with `schema: firedrill.scenario/...`: what a search of directories picks up.
 bool is_scenario_file(const std::filesystem::path& file);

@@ -1,4 +1,4 @@
-#include "engine/train/pipeline.h"
+#include "engine/job/pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

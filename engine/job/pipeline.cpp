@@ -1,4 +1,4 @@
-#include "engine/train/pipeline.h"
+#include "engine/job/pipeline.h"
 
 #include <algorithm>
 
@@ -44,6 +44,20 @@ std::vector<PipelineAction> pipeline_actions(const Layout& layout, int index, in
   }
   for (int n = all - ahead; n < all; ++n) actions.push_back(action(n, true));
   return actions;
+}
+
+LayerRun layers_of_stage(int layers, int stages, int stage) {
+  const auto cut = [&](int i) { return static_cast<int>(static_cast<std::int64_t>(layers) * i / stages); };
+  return {.begin = cut(stage), .end = cut(stage + 1)};
+}
+
+int micro_batches_per_rank(const Layout& layout, const Job& job) {
+  return job.lanes.dp / layout.dp * job.batch.accumulation;
+}
+
+double bubble_fraction(const Layout& layout, const Job& job) {
+  const double idle = layout.pp - 1;
+  return idle / (static_cast<double>(micro_batches_per_rank(layout, job)) * layout.virtual_stages + idle);
 }
 
 }  // namespace firedrill
