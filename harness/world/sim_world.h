@@ -1,8 +1,8 @@
 // SimWorld: the ranks as fibers of one thread, virtual time, disk and wire in memory. Same plan, same history, byte for
 // byte. The composition root of the sim world: here the parts of a rank are put together, decorators included.
 //
-// Order of the decorators, from the rank inwards: accounting, faults, costs, memo, the kernel. So a memo hit costs the same virtual
-// time as a computation, and what a fault damages never enters the memo.
+// Order of the decorators, from the rank inwards: accounting, faults, costs, memo, the kernel. So a memo hit costs the
+// same virtual time as a computation, and what a fault damages never enters the memo.
 #pragma once
 
 #include <exception>
