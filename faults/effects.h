@@ -4,9 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include <string>
+#include <vector>
+
 #include "engine/base/result.h"
+#include "engine/seam/collective_op.h"
 #include "engine/seam/file_system.h"
 #include "engine/seam/position.h"
+#include "engine/seam/transport.h"
 #include "faults/spec.h"
 
 namespace firedrill {
@@ -22,19 +27,58 @@ struct FileCall {
   Time hidden_until{0};                  // and until then
 };
 
+// A collective call in the making: which one it is, and what a fault wants of it.
+struct CollectiveCall {
+  CollectiveOp op = CollectiveOp::barrier;
+  const Group& group;
+  int peer = -1;              // send, recv: index in the group
+  std::int64_t sequence = 0;  // in its stream
+  std::string_view purpose = {};
+  bool skipped = false;
+  bool doubled = false;
+  bool held = false;  // until the next call of the rank is made
+  bool aborts = false;
+  bool wrong_count = false;
+  bool wrong_dtype = false;
+  bool wrong_root = false;
+  bool wrong_reduce_op = false;
+};
+
+// A message on its way to a peer, and what a fault wants of it.
+struct MessageCall {
+  int peer = 0;  // a rank
+  bool dropped = false;
+  bool doubled = false;
+  bool late = false;  // for the next attempt
+};
+
+// What is wrong with a link from now on.
+struct LinkTrouble {
+  bool cut = false;    // its messages are lost
+  Duration slower{0};  // they take longer
+  int lose_every = 0;  // every n-th is lost, and comes when it was sent again;
+  Duration again{0};   // so much later
+  Duration lasts{0};   // 0: until the attempt ends
+};
+
 // One call of a rank through a seam, as faults see it.
 struct CallSite {
   SeamOp op = SeamOp::file;
-  FileOp file_op = FileOp::create;    // with op == file
-  std::string_view path = {};         // with op == file
-  std::string_view second_path = {};  // the new name of a rename
-  FileCall* file = nullptr;           // with op == file: never absent where a fault fires
+  FileOp file_op = FileOp::create;       // with op == file
+  std::string_view path = {};            // with op == file
+  std::string_view second_path = {};     // the new name of a rename
+  FileCall* file = nullptr;              // with op == file: never absent where a fault fires
+  CollectiveCall* collective = nullptr;  // with op == collective: as file
+  MessageCall* message = nullptr;        // with op == send or recv: as file
 };
 
 // As a journal writes it: 0 where it is none of files, else 1 + FileOp.
 inline std::int64_t operation_number(const CallSite& call) {
   return call.op == SeamOp::file ? 1 + static_cast<std::int64_t>(call.file_op) : 0;
 }
+
+// What a journal says of the call: the path of a file, "dp[0-3] call 17 all_reduce grad", "message to rank 2"; empty.
+std::string words_of(const CallSite& call);
 
 // A fault that is about to take effect.
 struct Firing {
@@ -66,6 +110,14 @@ class Effects {
   virtual void forget_unsynced(FileOp sync, std::string_view path) = 0;
   // The node's clock, as modification times show it, is wrong by so much from now on.
   virtual void skew_clock(Duration by) = 0;
+  // The other members of the rank's group of that name; the ranks of other nodes for "node", all others for "".
+  virtual std::vector<int> others_in(std::string_view group) = 0;
+  // The ranks of the calling rank's node, itself among them.
+  virtual std::vector<int> node_ranks() = 0;
+  // From now on, for what `from` sends to `to`. A world without links of its own has no such faults.
+  virtual void trouble_link(int from, int to, const LinkTrouble& trouble) = 0;
+  // The message comes to the peer in the next attempt, as one of this.
+  virtual void send_late(int peer, Tag tag, const Value& value) = 0;
   virtual Time now() = 0;
   virtual Status sleep_until(Time time) = 0;
 };

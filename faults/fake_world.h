@@ -41,6 +41,12 @@ class FakeWorld final : public Effects {
   }
   void forget_unsynced(FileOp sync, std::string_view path) override { disk.forget_unsynced(sync, path, 0); }
   void skew_clock(Duration by) override { skew += by; }
+  std::vector<int> others_in(std::string_view) override { return {1, 2}; }
+  std::vector<int> node_ranks() override { return {0}; }
+  void trouble_link(int from, int to, const LinkTrouble& trouble) override {
+    links.push_back(fmt::format("{}>{}{}", from, to, trouble.cut ? " cut" : ""));
+  }
+  void send_late(int peer, Tag tag, const Value&) override { late.push_back(fmt::format("{} tag {}", peer, tag)); }
   Time now() override { return time; }
   Status sleep_until(Time until) override { return time = until, Status(); }
 
@@ -50,6 +56,8 @@ class FakeWorld final : public Effects {
   Time time{0};
   std::vector<std::string> journaled;
   std::vector<std::string> node_deaths;
+  std::vector<std::string> links;  // in trouble
+  std::vector<std::string> late;   // messages for the next attempt
   bool dead = false;
   bool died_before_journal = false;
   bool fail_journal = false;

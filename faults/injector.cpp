@@ -11,6 +11,8 @@ namespace {
 // Whether a call of this seam can match, whatever its path.
 bool can_match(const FaultSpec& spec, SeamOp op) {
   if (spec.at.op && *spec.at.op != op) return false;
+  const std::uint32_t seams = info_of(spec.kind).seams;
+  if (seams != 0 && (seams & bit_of(op)) == 0) return false;
   return op == SeamOp::file || (!spec.at.file_op && spec.at.path.empty() && !of_files(spec.kind));
 }
 
@@ -58,16 +60,32 @@ Injector::Hits Injector::hits_of(const CallSite& call) {
   return hits;
 }
 
+Status Injector::fire(Armed& armed, const CallSite& call) {
+  if (shared_ && !shared_->claim(armed.index, armed.spec->times)) return {};
+  const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
+  FD_TRY_VOID(effects_.journal(firing));
+  armed.trigger.count_firing();
+  return effect_of(armed.spec->kind)(firing, effects_);
+}
+
+Status Injector::fire_held(const CallSite& call) {
+  FD_CHECK(held_by_ != nullptr, "no fault holds a call back");
+  Status fired = fire(*std::exchange(held_by_, nullptr), call);
+  watch();
+  return fired;
+}
+
 Status Injector::apply(const Hits& hits, When when, const CallSite& call) {
   Status reported;
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     Armed& armed = armed_[i];
     if (!hits[i] || armed.spec->at.when != when) continue;
-    if (shared_ && !shared_->claim(armed.index, armed.spec->times)) continue;
-    const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
-    FD_TRY_VOID(effects_.journal(firing));
-    armed.trigger.count_firing();
-    Status taken = effect_of(armed.spec->kind)(firing, effects_);
+    if (armed.spec->kind == FaultKind::reorder_calls) {
+      call.collective->held = true;
+      held_by_ = &armed;
+      continue;
+    }
+    Status taken = fire(armed, call);
     if (taken.failed_with(Code::dead)) return taken;
     if (reported) reported = std::move(taken);
   }

@@ -1,9 +1,10 @@
 // Injector: the planned faults of one rank in one attempt. The decorators of its seams (faulty_*.h) ask it before and
 // after every call; where no fault can hit, that costs one test of a bit.
 //
-// A firing is journaled before it takes effect. What a fault does to the call itself stands in CallSite::file. A rank
-// that dies in a call gets `dead` from it, and with `when: before` the call never reached the seam. Injected errors
-// carry `injected`.
+// A firing is journaled before it takes effect. reorder_calls is one only when a second call is about to be made ahead
+// of the first, so it is journaled then: whoever holds a call back says fire_held(). What a fault does to the call
+// itself stands in CallSite::file. A rank that dies in a call gets `dead` from it, and with `when: before` the call
+// never reached the seam. Injected errors carry `injected`.
 #pragma once
 
 #include <atomic>
@@ -63,6 +64,10 @@ class Injector {
     return result;
   }
 
+  // The call that a fault has held back comes behind another one now; or it is made in its place, and nothing fired.
+  Status fire_held(const CallSite& call);
+  void drop_held() { held_by_ = nullptr; }
+
  private:
   using Hits = std::bitset<capacity>;
 
@@ -73,6 +78,7 @@ class Injector {
   };
 
   void watch();
+  Status fire(Armed& armed, const CallSite& call);
   Hits hits_of(const CallSite& call);
   Status apply(const Hits& hits, When when, const CallSite& call);
 
@@ -81,6 +87,7 @@ class Injector {
   const Position& position_;
   Effects& effects_;
   FireCounts* shared_;
+  Armed* held_by_ = nullptr;  // a call is held back by this one
 };
 
 }  // namespace firedrill

@@ -1,7 +1,8 @@
 #include "faults/kinds.h"
 
-#include <array>
 #include <initializer_list>
+
+#include "engine/seam/collective_op.h"
 
 namespace firedrill {
 namespace {
@@ -73,8 +74,43 @@ FaultKindInfo lying_sync() {
   return info;
 }
 
-std::array<Kind, fault_kind_count> make_kinds() {
-  return {{
+constexpr std::uint32_t among(std::initializer_list<CollectiveOp> ops) {
+  std::uint32_t mask = 0;
+  for (const CollectiveOp op : ops) mask |= std::uint32_t{1} << static_cast<int>(op);
+  return mask;
+}
+constexpr std::uint32_t reducing = among({CollectiveOp::all_reduce, CollectiveOp::reduce_scatter});
+constexpr std::uint32_t any_but_recv = (std::uint32_t{1} << static_cast<int>(CollectiveOp::recv)) - 1;
+// Calls behind which a rank does not need a result at once.
+constexpr std::uint32_t unawaited = among({CollectiveOp::send, CollectiveOp::barrier}) | reducing;
+
+FaultKindInfo of_calls(FaultKind kind, std::string_view name, std::string_view summary, std::uint32_t ops) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = true,
+          .harm = Harm::call,
+          .has_after = false,
+          .seams = bit_of(SeamOp::collective),
+          .collective_ops = ops};
+}
+
+FaultKindInfo of_messages(FaultKind kind, std::string_view name, std::string_view summary, bool in_process_world) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = in_process_world,
+          .harm = Harm::message,
+          .has_after = false,
+          .seams = bit_of(SeamOp::send)};
+}
+
+FaultKindInfo of_links(FaultKind kind, std::string_view name, std::string_view summary) {
+  return {.kind = kind, .name = name, .summary = summary, .harm = Harm::message};
+}
+
+std::vector<Kind> kinds_of_ranks_and_storage() {
+  return {
       {deadly(FaultKind::kill, "kill", "a rank dies at once (SIGKILL)", true), take_kill},
       {deadly(FaultKind::kill_node, "kill_node",
               "all ranks of the rank's node die at once; what the node had not synced may be lost", false),
@@ -133,11 +169,59 @@ std::array<Kind, fault_kind_count> make_kinds() {
         .name = "clock_skew",
         .summary = "the node's clock, as files show it, is `ahead` or `behind` from then on"},
        take_clock_skew},
-  }};
+  };
 }
 
-const std::array<Kind, fault_kind_count>& kinds() {
-  static const std::array<Kind, fault_kind_count> list = make_kinds();
+std::vector<Kind> kinds_of_communication() {
+  return {
+      {of_calls(FaultKind::reorder_calls, "reorder_calls",
+                "two collective calls in a row of one rank change places; if it waits in between, nothing fires",
+                unawaited),
+       take_reorder_calls},
+      {of_calls(FaultKind::skip_call, "skip_call",
+                "a rank leaves a collective call out and goes on as if it were alone in the group", any_but_recv),
+       take_skip_call},
+      {of_calls(FaultKind::duplicate_call, "duplicate_call", "a rank makes a collective call twice", any_but_recv),
+       take_duplicate_call},
+      {of_calls(FaultKind::wrong_count, "wrong_count", "a rank reduces one element less than its peers", reducing),
+       take_wrong_count},
+      {of_calls(FaultKind::wrong_dtype, "wrong_dtype", "a rank reduces elements of another type than its peers",
+                reducing),
+       take_wrong_dtype},
+      {of_calls(FaultKind::wrong_root, "wrong_root", "a rank takes another member for the root of a broadcast",
+                among({CollectiveOp::broadcast})),
+       take_wrong_root},
+      {of_calls(FaultKind::wrong_reduce_op, "wrong_reduce_op", "a rank asks for another reduction than its peers",
+                reducing),
+       take_wrong_reduce_op},
+      {of_calls(FaultKind::early_abort, "early_abort", "a rank gives up: its waits end, and its peers see it gone", 0),
+       take_early_abort},
+      {of_messages(FaultKind::delay_message, "delay_message", "a message leaves later, by `delay`", true),
+       take_delay_message},
+      {of_messages(FaultKind::drop_message, "drop_message", "a message never arrives", true), take_drop_message},
+      {of_messages(FaultKind::duplicate_message, "duplicate_message", "a message arrives twice", true),
+       take_duplicate_message},
+      {of_messages(FaultKind::late_message, "late_message",
+                   "a message does not arrive in its attempt, but in the next one, which must not take it", false),
+       take_late_message},
+      {of_links(FaultKind::partition, "partition",
+                "what crosses the border of the rank's node is lost from then on (`one_way`: what leaves it)"),
+       take_partition},
+      {of_links(FaultKind::slow_link, "slow_link",
+                "messages between the rank and others (`peer`, `group`) take longer, by `delay`"),
+       take_slow_link},
+      {of_links(FaultKind::flaky_link, "flaky_link",
+                "one in `every` messages between the rank and others is lost and sent again, later by `delay`"),
+       take_flaky_link},
+  };
+}
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> list = [] {
+    std::vector<Kind> all = kinds_of_ranks_and_storage();
+    for (const Kind& kind : kinds_of_communication()) all.push_back(kind);
+    return all;
+  }();
   return list;
 }
 

@@ -32,6 +32,21 @@ Status take_stale_stat(const Firing& firing, Effects& effects);
 Status take_late_visibility(const Firing& firing, Effects& effects);
 Status take_file_vanishes(const Firing& firing, Effects& effects);
 Status take_clock_skew(const Firing& firing, Effects& effects);
+Status take_reorder_calls(const Firing& firing, Effects& effects);
+Status take_skip_call(const Firing& firing, Effects& effects);
+Status take_duplicate_call(const Firing& firing, Effects& effects);
+Status take_wrong_count(const Firing& firing, Effects& effects);
+Status take_wrong_dtype(const Firing& firing, Effects& effects);
+Status take_wrong_root(const Firing& firing, Effects& effects);
+Status take_wrong_reduce_op(const Firing& firing, Effects& effects);
+Status take_early_abort(const Firing& firing, Effects& effects);
+Status take_delay_message(const Firing& firing, Effects& effects);
+Status take_drop_message(const Firing& firing, Effects& effects);
+Status take_duplicate_message(const Firing& firing, Effects& effects);
+Status take_late_message(const Firing& firing, Effects& effects);
+Status take_partition(const Firing& firing, Effects& effects);
+Status take_slow_link(const Firing& firing, Effects& effects);
+Status take_flaky_link(const Firing& firing, Effects& effects);
 
 TakeEffect effect_of(FaultKind kind);
 

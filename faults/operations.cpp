@@ -147,6 +147,11 @@ Operations operations_of(const FaultSpec& fault) {
     const auto op = static_cast<FileOp>(i);
     if (!kind_fits(fault.kind, {.op = SeamOp::file, .file_op = op, .path = {}})) about &= ~only(op);
   }
+  const std::uint32_t seams = info_of(fault.kind).seams;
+  for (int i = 0; i < seam_op_count && seams != 0; ++i) {
+    const auto op = static_cast<SeamOp>(i);
+    if ((seams & bit_of(op)) == 0) about &= ~only(op);
+  }
   return of_files(fault.kind) ? about & only(SeamOp::file) : about;
 }
 

@@ -1,5 +1,6 @@
 // Whether a fault can happen at all, in this job and layout.
 #include <algorithm>
+#include <array>
 
 #include "engine/base/units.h"
 #include "faults/budget.h"
@@ -118,6 +119,30 @@ void check_kind(const FaultSpec& fault, Mistakes& mistakes) {
   }
 }
 
+void check_link(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes) {
+  const std::string_view name = to_string(fault.kind);
+  const int ranks = layout.world_size();
+  if (info_of(fault.kind).harm != Harm::message) return;
+  if (ranks == 1) {
+    mistakes.add("{} needs a second rank: layout {} has one, which sends nothing; use a layout of more ranks", name,
+                 to_string(layout));
+  } else if (fault.peer && (*fault.peer < 0 || *fault.peer >= ranks || *fault.peer == fault.at.rank)) {
+    mistakes.add("{}.peer is {}: give another rank than {} of 0 to {}", name, *fault.peer, fault.at.rank, ranks - 1);
+  }
+  const bool takes_time = fault.kind == FaultKind::delay_message || fault.kind == FaultKind::slow_link ||
+                          fault.kind == FaultKind::flaky_link;
+  if (takes_time && fault.delay <= Duration{0}) {
+    mistakes.add("{}.delay is {}: give how much later messages come, such as 5ms", name, format_duration(fault.delay));
+  }
+  if (fault.lasts < Duration{0}) mistakes.add("{}.lasts is negative: give 0 (to the end of the attempt) or more", name);
+  if (fault.every < 2)
+    mistakes.add("{}.every is {}: give 2 or more, or nothing would arrive in time", name, fault.every);
+  static constexpr std::array<std::string_view, 6> groups = {"dp", "tp", "cp", "pp", "model", "world"};
+  if (!fault.group.empty() && std::ranges::find(groups, fault.group) == groups.end()) {
+    mistakes.add("{}.group is {}: give dp, tp, cp, pp, model or world", name, fault.group);
+  }
+}
+
 std::string described(const Operations& about) {
   if (about.all()) return "any";
   return about == only(SeamOp::file) ? "file" : names_of(about);
@@ -168,9 +193,23 @@ void explain_step_or_rank(const FaultSpec& fault, const Job& job, const Operatio
   }
 }
 
+Operations exchanging() { return only(SeamOp::collective) | only(SeamOp::send) | only(SeamOp::recv); }
+
+// Whether ranks of the layout exchange something in that phase of a step, which operations_in does not know.
+bool talks_in_a_step(const FaultSpec& fault, const Layout& layout) {
+  const bool splits_a_lane = layout.tp * layout.cp * layout.pp * layout.ep > 1 || layout.zero == 3;
+  switch (fault.at.phase.value_or(Phase::none)) {
+    case Phase::forward:
+    case Phase::backward: return splits_a_lane;
+    case Phase::optimizer: return layout.zero > 0;
+    default: return false;
+  }
+}
+
 // An operation that the rank never does where the fault waits for it.
-void check_occurrence(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
+void check_occurrence(const FaultSpec& fault, const Job& job, const Layout& layout, Mistakes& mistakes) {
   const Operations about = operations_of(fault);
+  if (talks_in_a_step(fault, layout) && (about & exchanging()).any()) return;
   // One that contradicts itself is told so already.
   if (about.none() || (about & operations_at(fault.at, job)).any()) return;
   if (fault.at.phase) {
@@ -187,8 +226,9 @@ std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& jo
   check_numbers(fault, job, layout, mistakes);
   check_phase(fault, job, mistakes);
   check_operation(fault, layout, mistakes);
-  check_occurrence(fault, job, mistakes);
+  check_occurrence(fault, job, layout, mistakes);
   check_kind(fault, mistakes);
+  check_link(fault, layout, mistakes);
   return mistakes.take();
 }
 

@@ -28,6 +28,17 @@ std::string_view to_string(FaultKind kind) { return info_of(kind).name; }
 
 namespace {
 
+std::string described_link(const FaultSpec& fault) {
+  std::string text;
+  if (fault.peer) text += fmt::format(", to rank {}", *fault.peer);
+  if (!fault.group.empty()) text += fmt::format(", in group {}", fault.group);
+  if (fault.one_way) text += ", one way";
+  if (fault.delay > Duration{0}) text += fmt::format(", by {}", format_duration(fault.delay));
+  if (fault.kind == FaultKind::flaky_link) text += fmt::format(", one in {}", fault.every);
+  if (fault.lasts > Duration{0}) text += fmt::format(", for {}", format_duration(fault.lasts));
+  return text;
+}
+
 // What the options of its kind say.
 std::string described_options(const FaultSpec& fault) {
   switch (fault.kind) {
@@ -47,6 +58,13 @@ std::string described_options(const FaultSpec& fault) {
     case FaultKind::clock_skew:
       return fault.behind > Duration{0} ? fmt::format(", {} behind", format_duration(fault.behind))
                                         : fmt::format(", {} ahead", format_duration(fault.ahead));
+    case FaultKind::delay_message:
+    case FaultKind::drop_message:
+    case FaultKind::duplicate_message:
+    case FaultKind::late_message:
+    case FaultKind::partition:
+    case FaultKind::slow_link:
+    case FaultKind::flaky_link: return described_link(fault);
     default: return {};
   }
 }

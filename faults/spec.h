@@ -35,8 +35,23 @@ enum class FaultKind : std::uint8_t {
   late_visibility,      // a name that others made is not there yet
   file_vanishes,        // a file goes between its listing and its opening
   clock_skew,           // the node's clock is wrong from then on
+  reorder_calls,        // two calls in a row of one rank change places
+  skip_call,            // a call is left out; the rank goes on as if it had been alone in its group
+  duplicate_call,       // a call is made twice
+  wrong_count,          // with one element too few
+  wrong_dtype,          // with elements of another type
+  wrong_root,           // with the next member as root
+  wrong_reduce_op,      // max in place of sum, else sum
+  early_abort,          // the rank gives up in the middle of its work
+  delay_message,        // a message leaves later
+  drop_message,         // a message never arrives
+  duplicate_message,    // a message arrives twice
+  late_message,         // a message arrives in the next attempt, and not in its own
+  partition,            // what crosses the border of the rank's node is lost
+  slow_link,            // messages of some links take longer
+  flaky_link,           // every n-th message of some links is lost and sent again, later
 };
-inline constexpr int fault_kind_count = 20;
+inline constexpr int fault_kind_count = 35;
 
 // Operations of the other seams that faults can name, beside the file operations.
 enum class SeamOp : std::uint8_t { file, compute, send, recv, collective, store };
@@ -75,12 +90,17 @@ struct FaultSpec {
   // misdirected_write only: further behind in the same file, or in the file that the rank wrote to before (if that lies
   // in the same directory).
   Landing lands_in = Landing::offset;
-  Duration delay{0};          // slow_disk: of the operation; late_visibility: for so long the name is not there
-  int looks = 0;              // late_visibility only: and for so many looks
-  Duration ahead{0};          // clock_skew only
-  Duration behind{0};         // clock_skew only
-  bool may_not_fire = false;  // the verdict does not wait for it
-  int line = 0;               // in the scenario file, for messages
+  Duration delay{0};             // slow_disk: of the operation; late_visibility: for so long the name is not there
+  int looks = 0;                 // late_visibility only: and for so many looks
+  std::optional<int> peer = {};  // faults of messages and links: those between the rank and this one only
+  std::string group = {};        // slow_link, flaky_link: the links to the other members of this group of the rank's
+  bool one_way = false;          // partition: only what leaves the node is lost
+  Duration lasts{0};             // faults of links: so long; 0: until the attempt ends
+  int every = 3;                 // flaky_link only
+  Duration ahead{0};             // clock_skew only
+  Duration behind{0};            // clock_skew only
+  bool may_not_fire = false;     // the verdict does not wait for it
+  int line = 0;                  // in the scenario file, for messages
 };
 
 // "kill rank 2 at step 3, backward, call 1": for people, reports and events.
@@ -94,6 +114,8 @@ enum class Harm : std::uint8_t {
   write_damaged,  // what is stored is not what was written, and nobody is told
   rest_damaged,   // what was stored well is damaged later
   sync_undone,    // what was reported as durable is not
+  call,           // a rank issues other calls than it should; what it computes from them is wrong
+  message,        // messages are late, lost, doubled or go astray
 };
 
 struct FaultKindInfo {
@@ -106,10 +128,13 @@ struct FaultKindInfo {
   bool has_after = true;       // `when: after` means something
   // What it can hit among files: those of a checkpoint (shards and manifests), which others can stand in for.
   bool checkpoints_only = false;
+  std::uint32_t seams = 0;           // a bit for each SeamOp that it can be about; 0: as file_ops says
+  std::uint32_t collective_ops = 0;  // with seams: a bit for each CollectiveOp; 0: any
 };
 // Every kind that this build has, in the order of the list above.
 const std::vector<FaultKindInfo>& fault_kinds();
 inline const FaultKindInfo& info_of(FaultKind kind) { return fault_kinds()[static_cast<std::size_t>(kind)]; }
+constexpr std::uint32_t bit_of(SeamOp op) { return std::uint32_t{1} << static_cast<int>(op); }
 // The kinds that are about file operations only.
 inline bool of_files(FaultKind kind) { return info_of(kind).file_ops != 0; }
 

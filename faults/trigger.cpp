@@ -6,6 +6,13 @@ namespace firedrill {
 
 bool kind_fits(FaultKind kind, const CallSite& call) {
   const FaultKindInfo& info = info_of(kind);
+  if (info.seams != 0 && (info.seams & bit_of(call.op)) == 0) return false;
+  if (info.seams != 0 && call.collective != nullptr) {
+    // Alone in a group there is nobody to disagree with.
+    if (call.collective->group.size() == 1) return false;
+    const auto op = static_cast<int>(call.collective->op);
+    return info.collective_ops == 0 || (info.collective_ops >> op & 1) != 0;
+  }
   if (info.file_ops == 0) return true;
   if (call.op != SeamOp::file || (info.file_ops >> static_cast<int>(call.file_op) & 1) == 0) return false;
   // A catalog of another kind than files has one copy: damaged, it is refused, and nothing can stand in for it.
@@ -26,6 +33,7 @@ bool Trigger::matches(const Position& position, const CallSite& call) const {
   if (at.phase && *at.phase != position.phase) return false;
   if (at.op && *at.op != call.op) return false;
   if (!kind_fits(spec_->kind, call)) return false;
+  if (spec_->peer && call.message && call.message->peer != *spec_->peer) return false;
   if (!at.file_op && at.path.empty()) return true;
   if (call.op != SeamOp::file || at.file_op.value_or(call.file_op) != call.file_op) return false;
   return at.path.empty() || matches_glob(at.path, call.path) ||

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/comm/guard.h"
 #include "engine/comm/test_transport.h"
 #include "engine/seam/contract/collectives_contract.h"
 #include "engine/sim/machine.h"
@@ -76,6 +77,21 @@ void run_fibers(int ranks, const std::function<void(int, Collectives&)>& body) {
   EXPECT_TRUE(ended) << describe(ended.error());
 }
 
+// The same behind a guard, which changes no result.
+auto guarded(Guard mode) {
+  return [mode](int ranks, const std::function<void(int, Collectives&)>& body) {
+    TestTransport::Shared shared;
+    run_threads(ranks, [&](int rank) {
+      Rank parts(shared, rank, ranks, {.sharded_from = 600});
+      NotedTransport noted(parts.transport);
+      GuardedCollectives guard(parts.collectives, mode,
+                               {.position = parts.position, .observer = parts.observer, .waits = noted});
+      body(rank, guard);
+    });
+    for (const auto& [key, box] : shared.boxes) EXPECT_TRUE(box.empty()) << "a message that nobody took";
+  };
+}
+
 const auto by_name = [](const auto& info) { return info.param.name; };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -84,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
                                        with_options({.sharded_from = std::numeric_limits<std::size_t>::max()})},
                     CollectivesSubject{"by_shards", with_options({.sharded_from = 0})},
                     CollectivesSubject{"mixed", with_options({.sharded_from = 600})},
-                    CollectivesSubject{"fibers", run_fibers}),
+                    CollectivesSubject{"fibers", run_fibers}, CollectivesSubject{"recorded", guarded(Guard::record)},
+                    CollectivesSubject{"checked", guarded(Guard::check)}),
     by_name);
 
 Group pair_group(int me) {

@@ -175,7 +175,6 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
   if (layout.bucket_bytes < 0) {
     mistakes.push_back(fmt::format("layout.bucket is {}: give 0 (one exchange) or more bytes", layout.bucket_bytes));
   }
-  only("guard", static_cast<int>(layout.guard), 0);
   only("replica_check", layout.replica_check, 0);
   only("rerun", layout.rerun ? 1 : 0, 0);
   check_pipeline(layout, job, mistakes);

@@ -51,9 +51,9 @@ enum class EventKind : std::uint8_t {
   disk_changed,  // a=FileOp, b=bytes, c=0 well or 1+Code of its error; name=path, detail=second path. An operation took
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
-  calls,  // step; a=collective calls in the group during the step; name=group; digest=of their fingerprints in order
-  call_record,  // of a call kept for the verdict: a=sequence, b=elements, c=1 if it was completed; name=group,
-                // detail=operation, type, root, purpose; digest=fingerprint
+  calls,        // step; a=calls of the stream completed in the step; name=stream; digest=of their fingerprints in order
+  call_record,  // step, phase: where issued; a=sequence, b=elements, c=1 completed, 0 not, -1-r: gave up on rank r;
+                // name=stream, detail=operation, type, reduce operation, root, purpose; digest=fingerprint
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

@@ -16,8 +16,19 @@ void Attempt::reset(const AttemptOptions& options) {
   ranks_in_use_ = options.node_of_rank.size();
   store_->clear();
   on_rank_end = nullptr;
+  takes_message_of = nullptr;
+  links_.clear();
   while (ranks_.size() < ranks_in_use_) ranks_.push_back(std::make_unique<SimRank>(*this));
   for (std::size_t i = 0; i < ranks_in_use_; ++i) ranks_[i]->reset(static_cast<int>(i), options.node_of_rank[i]);
+}
+
+void Attempt::disturb_link(int from, int to, const LinkFault& fault) { links_[{from, to}] = fault; }
+
+LinkFault* Attempt::link(int from, int to) {
+  if (links_.empty()) return nullptr;
+  const auto found = links_.find({from, to});
+  if (found == links_.end() || machine_.now() >= found->second.until) return nullptr;
+  return &found->second;
 }
 
 Seams Attempt::seams(int rank) { return this->rank(rank).seams(); }
@@ -86,6 +97,7 @@ void Machine::reset(const MachineOptions& options) {
   attempts_in_use_ = 0;
   serial_ = 0;
   clock_skew_.clear();
+  late_.clear();
   options_ = options;
   scheduler_.reset(options.schedule);
   disk_.reset(options.disk);
@@ -95,6 +107,11 @@ Attempt& Machine::start_attempt(const AttemptOptions& options) {
   if (attempts_in_use_ == attempts_.size()) attempts_.push_back(std::make_unique<Attempt>(*this));
   Attempt& attempt = *attempts_[attempts_in_use_++];
   attempt.reset(options);
+  for (const Late& late : std::exchange(late_, {})) {
+    if (late.to < attempt.world_size()) {
+      attempt.rank(late.to).transport().take_late(late.from, late.sent_in, late.tag, late.value);
+    }
+  }
   return attempt;
 }
 

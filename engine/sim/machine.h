@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/seam/clock.h"
@@ -43,6 +44,16 @@ struct MachineOptions {
   Schedule schedule;
   CostTable costs;
   DiskOptions disk;
+};
+
+// What is wrong with a link.
+struct LinkFault {
+  bool cut = false;    // messages are lost
+  Duration slower{0};  // they take longer
+  int lose_every = 0;  // every n-th is lost on its way, and comes when it was sent again,
+  Duration again{0};   // so much later
+  Time until = never;
+  std::int64_t sent = 0;  // so far
 };
 
 struct AttemptOptions {
@@ -96,6 +107,13 @@ class Attempt {
 
   RankEnd end_of(int rank) const;
   const std::string& thrown_by(int rank) const;  // what() of the exception
+  // From now on for what `from` sends to `to`. A later one for the same link replaces it.
+  void disturb_link(int from, int to, const LinkFault& fault);
+  // Of the link; nullptr: it works well.
+  LinkFault* link(int from, int to);
+  // Whether a rank takes a message that was sent in another attempt; absent: it never does.
+  std::function<bool(int sent_in)> takes_message_of;
+
   // Called on the fiber of a rank's main when it has ended, by whatever way.
   std::function<void(int rank)> on_rank_end;
   // Called for each message that a rank takes, with its sender and the attempt in which that sent it.
@@ -113,6 +131,7 @@ class Attempt {
   std::vector<std::unique_ptr<SimRank>> ranks_;
   std::unique_ptr<SimStore> store_;
   int tasks_alive_ = 0;
+  std::map<std::pair<int, int>, LinkFault> links_;  // by (from, to)
 };
 
 class Machine {
@@ -126,6 +145,10 @@ class Machine {
   void reset(const MachineOptions& options);
   // Valid until the next reset.
   Attempt& start_attempt(const AttemptOptions& options);
+  // The message comes to the rank when the next attempt begins, as one of the attempt in which it was sent.
+  void send_late(int from, int to, int sent_in, Tag tag, const Value& value) {
+    late_.push_back({.from = from, .to = to, .sent_in = sent_in, .tag = tag, .value = value});
+  }
   // Kills all that is still alive in any attempt and lets it unwind.
   void kill_all();
 
@@ -143,7 +166,16 @@ class Machine {
   }
 
  private:
+  struct Late {
+    int from = 0;
+    int to = 0;
+    int sent_in = 0;
+    Tag tag = 0;
+    Value value;
+  };
+
   std::map<int, Duration> clock_skew_;  // by node
+  std::vector<Late> late_;
   MachineOptions options_;
   Scheduler scheduler_;
   Disk disk_;

@@ -55,6 +55,7 @@ class SimRank final : public DiskGate {
   int number() const { return rank_; }
   int node() const { return node_; }
   Attempt& attempt() { return attempt_; }
+  const Attempt& attempt() const { return attempt_; }
   Scheduler& scheduler() { return machine_.scheduler(); }
   const Scheduler& scheduler() const { return machine_.scheduler(); }
   const CostTable& costs() const { return machine_.costs(); }

@@ -62,13 +62,29 @@ Status RankTransport::send(int peer, Tag tag, const Value& value, Time) {
   Scheduler& scheduler = rank_.scheduler();
   const auto bytes = static_cast<std::int64_t>(value ? value.bytes_total() : 0);
   const Duration latency = scheduler.jittered(near ? costs.latency_in_node : costs.latency_between_nodes);
-  const Duration transfer = transfer_time(bytes, near ? costs.bandwidth_in_node : costs.bandwidth_between_nodes);
+  Duration transfer = transfer_time(bytes, near ? costs.bandwidth_in_node : costs.bandwidth_between_nodes);
+  if (LinkFault* const fault = rank_.attempt().link(rank(), peer)) {
+    if (fault->cut) return {};
+    transfer += fault->slower;
+    if (fault->lose_every > 0 && ++fault->sent % fault->lose_every == 0) transfer += fault->again;
+  }
   to.deliver({.from = rank(),
               .attempt = rank_.attempt().number(),
               .tag = tag,
               .arrival = scheduler.now() + latency + transfer,
               .value = value});
   return {};
+}
+
+void RankTransport::take_late(int from, int sent_in, Tag tag, const Value& value) {
+  messages_.push_back(
+      {.from = from, .attempt = sent_in, .tag = tag, .arrival = rank_.scheduler().now(), .value = value});
+}
+
+bool RankTransport::may_take(const Message& message) const {
+  const Attempt& attempt = rank_.attempt();
+  if (message.attempt == attempt.number()) return true;
+  return attempt.takes_message_of && attempt.takes_message_of(message.attempt);
 }
 
 void RankTransport::deliver(Message message) {
@@ -87,7 +103,7 @@ Result<Value> RankTransport::recv(int peer, Tag tag, Time deadline) {
   const Scheduler& scheduler = rank_.scheduler();
   for (;;) {
     const auto message = std::find_if(messages_.begin(), messages_.end(),
-                                      [&](const Message& m) { return m.from == peer && m.tag == tag; });
+                                      [&](const Message& m) { return m.from == peer && m.tag == tag && may_take(m); });
     const bool there = message != messages_.end();
     if (there && message->arrival <= scheduler.now()) {
       Value value = std::move(message->value);

@@ -1,6 +1,7 @@
 // RankTransport: messages between the ranks of one attempt, in memory, Values by reference. A message arrives after the
 // latency of the link (same node or not) and its bytes at the link's bandwidth; messages of one (peer, tag) stay in
-// order, others overtake. Mailboxes belong to an attempt, so a message of another one cannot be delivered.
+// order, others overtake. Each message says in which attempt it was sent, and one of another attempt that arrives late
+// is never taken (unless Attempt::takes_message_of says so). Links may be disturbed (Attempt::disturb_link).
 //
 // What is on its way when its sender dies still arrives. A peer that waits for more is told `aborted`.
 #pragma once
@@ -27,6 +28,8 @@ class RankTransport final : public Transport {
   Result<Value> recv(int peer, Tag tag, Time deadline) override;
   void abort(const Error& reason) override;
 
+  // A message of another attempt that has been on its way until now.
+  void take_late(int from, int sent_in, Tag tag, const Value& value);
   // This rank sends nothing more; its peers see that from `time` on.
   void close_at(Time time);
   void clear();
@@ -46,6 +49,7 @@ class RankTransport final : public Transport {
   };
   RankTransport& peer_of(int peer);
   Status enter(Duration cost);
+  bool may_take(const Message& message) const;
   void deliver(Message message);
   Status wait_for_message(int peer, Tag tag, Time until);
 

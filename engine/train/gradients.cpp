@@ -186,6 +186,7 @@ Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool as
     FD_TRY_VOID(reduce_chunks(context, bucket));
     FD_TRY_VOID(reduce_cp(context, bucket));
   }
+  context.rules.order_exchange(holdings_, bucket.accumulators);
   const std::int64_t on_their_way = bytes_in(bucket);
   bytes_.let_go(accumulators);
   bytes_.take(on_their_way);
@@ -297,7 +298,10 @@ Status GradientSums::reduce_dp(const NetworkContext& context, Started& started, 
     for (Slots* slots : of_lane(lane, started.bucket)) parts.push_back(std::move(slots->front()));
     packs.push_back(Value::pack(parts));
   }
-  FD_TRY(started.parts.emplace_back(), all_reduce(context, *started.bucket.dp, packs, "gradients", aside));
+  const std::vector<std::size_t>& all = started.bucket.accumulators;
+  // Of several on the way each has a name of its own.
+  const std::string purpose = aside && !all.empty() ? "gradients." + segment_of(all.front()).name : "gradients";
+  FD_TRY(started.parts.emplace_back(), all_reduce(context, *started.bucket.dp, packs, purpose, aside));
   return {};
 }
 
@@ -307,7 +311,8 @@ Status GradientSums::scatter_dp(const NetworkContext& context, Started& started,
     for (std::size_t lane = 0; lane < started.bucket.lanes; ++lane) {
       lanes.push_back(std::move(sums_[lane][own].front()));
     }
-    FD_TRY(started.parts.emplace_back(), reduce_scatter(context, *started.bucket.dp, lanes, "gradients.shard", aside));
+    const std::string purpose = "gradients." + segment_of(own).name;
+    FD_TRY(started.parts.emplace_back(), reduce_scatter(context, *started.bucket.dp, lanes, purpose, aside));
   }
   if (!started.bucket.loss) return {};
   std::vector<Value> losses;

@@ -61,7 +61,8 @@ Status Attempt::run() {
   }
   Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, parts_,
                   std::move(state), context_.rules);
-  for (std::int64_t step = trainer.state().counters.step + 1; step <= context_.job.steps; ++step) {
+  for (std::int64_t step = trainer.state().counters.step + 1;
+       context_.rules.input_left(holdings_, step, context_.job.steps); ++step) {
     parts_.position.step = step;
     if (publishes_aside() && publisher().done()) FD_TRY_VOID(join());
     FD_TRY(const StepReport report, trainer.step());

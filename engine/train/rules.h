@@ -4,7 +4,10 @@
 // Rules have no state of their own. Threads: called from the rank's tasks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/train/holdings.h"
 
@@ -26,6 +29,15 @@ class TrainingRules {
   // Whether an expert's gradients are added up with those of the other ranks that hold it. `expert`: its accumulators
   // on this rank for one dp lane; one that says yes is enough.
   virtual bool joins_reduction(std::span<const Value> /*expert*/) const { return true; }
+
+  // Whether there is input for the step: all ranks leave the loop behind the same one.
+  virtual bool input_left(const Holdings& /*holdings*/, std::int64_t step, std::int64_t steps) const {
+    return step <= steps;
+  }
+  // In which order the shards of these gradients are exchanged: that of the model, on every rank.
+  virtual void order_exchange(const Holdings& /*holdings*/, std::vector<std::size_t>& /*accumulators*/) const {}
+  // Whether a rank of an attempt takes a message that was sent in another one.
+  virtual bool takes_message(int attempt, int sent_in) const { return attempt == sent_in; }
 };
 
 // The right ones.

@@ -1,5 +1,7 @@
 #include "engine/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -79,6 +81,7 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   const auto lane = static_cast<std::size_t>(unit / job_.batch.accumulation);
   const int micro = unit % job_.batch.accumulation;
   InFlight flight;
+  flight.number = unit;
   flight.unit = {.lane = lane, .random = state_.lanes[lane].random, .factor = factor};
   flight.unit.random.counter += static_cast<std::uint64_t>(micro);
   flight.inputs.resize(model_.pieces().size());
@@ -138,6 +141,10 @@ int Trainer::neighbour(int step) const {
   return (holdings_.place.pp + step + size) % size;
 }
 
+std::string Trainer::crossing(std::string_view what, const InFlight& flight, std::size_t piece) {
+  return fmt::format("{}.{}.{}", what, flight.number, piece);
+}
+
 Status Trainer::gather(std::size_t piece, std::size_t behind, const Stage& stage) {
   FD_TRY_VOID(parameters_.gather(context_, model_.pieces()[piece]));
   if (!layout_.prefetch || behind < stage.begin || behind >= stage.end) return {};
@@ -148,7 +155,8 @@ Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums
   const PhaseScope scope(parts_.position, Phase::forward);
   Value x;
   if (!first(stage)) {
-    FD_TRY(x, parts_.collectives.recv(groups_.pp, neighbour(-1), context_.call("activation")));
+    FD_TRY(x, parts_.collectives.recv(groups_.pp, neighbour(-1),
+                                      context_.call(crossing("activation", flight, stage.begin))));
   }
   for (std::size_t i = stage.begin; i < stage.end; ++i) {
     const Piece& piece = model_.pieces()[i];
@@ -170,7 +178,7 @@ Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums
     parameters_.release(piece);
   }
   if (last(stage)) return {};
-  return parts_.collectives.send(groups_.pp, neighbour(1), x, context_.call("activation"));
+  return parts_.collectives.send(groups_.pp, neighbour(1), x, context_.call(crossing("activation", flight, stage.end)));
 }
 
 Result<Value> Trainer::input_of(std::size_t piece, const Stage& stage, InFlight& flight) {
@@ -183,7 +191,8 @@ Status Trainer::backward(const Stage& stage, InFlight& flight, bool last_unit, G
   const PhaseScope scope(parts_.position, Phase::backward);
   Value gradient;
   if (!last(stage)) {
-    FD_TRY(gradient, parts_.collectives.recv(groups_.pp_backward, neighbour(1), context_.call("activation.gradient")));
+    FD_TRY(gradient, parts_.collectives.recv(groups_.pp_backward, neighbour(1),
+                                             context_.call(crossing("activation.gradient", flight, stage.end))));
   }
   for (std::size_t i = stage.end; i-- > stage.begin;) {
     const Piece& piece = model_.pieces()[i];
@@ -203,7 +212,8 @@ Status Trainer::backward(const Stage& stage, InFlight& flight, bool last_unit, G
     if (last_unit) FD_TRY_VOID(sums.complete(context_, piece, layout_.bucket_bytes));
   }
   if (first(stage)) return {};
-  return parts_.collectives.send(groups_.pp_backward, neighbour(-1), gradient, context_.call("activation.gradient"));
+  return parts_.collectives.send(groups_.pp_backward, neighbour(-1), gradient,
+                                 context_.call(crossing("activation.gradient", flight, stage.begin)));
 }
 
 // Of the segments held, in order. Where gradients lie in shards, from the grains of all of them.

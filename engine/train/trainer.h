@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/sampler.h"
@@ -47,6 +49,7 @@ class Trainer {
   // A unit on its way: what its backward needs.
   struct InFlight {
     Unit unit;
+    int number = 0;             // of the unit in the step, the same on all stages
     std::vector<Value> inputs;  // of the model's pieces, as far as they are kept
     Value head;                 // what the head knows after its loss
   };
@@ -64,6 +67,8 @@ class Trainer {
   bool first(const Stage& stage) const { return stage.begin == 0; }
   bool last(const Stage& stage) const { return stage.end == model_.pieces().size(); }
   int neighbour(int step) const;
+  // What crosses the border in front of a piece, for a unit: no two of a step have one name.
+  static std::string crossing(std::string_view what, const InFlight& flight, std::size_t piece);
   // Every rank learns every segment's sum of squares, and the loss.
   struct Agreement {
     std::vector<Value> squares;  // by segment

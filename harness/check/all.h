@@ -16,6 +16,8 @@ Verdict judge_no_silent_restart(const Case& run);
 Verdict judge_nothing_from_an_old_attempt(const Case& run);
 Verdict judge_validated_is_kept(const Case& run);
 Verdict judge_errors_reach_the_job(const Case& run);
+Verdict judge_collectives_agree(const Case& run);
+Verdict judge_failures_are_attributed(const Case& run);
 Verdict judge_faults_fired(const Case& run);
 
 }  // namespace firedrill

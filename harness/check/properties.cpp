@@ -8,7 +8,7 @@
 namespace firedrill {
 namespace {
 
-constexpr std::array<Property, 11> all = {{
+constexpr std::array<Property, 13> all = {{
     {"resume_equals_golden", "every state of the run equals the undisturbed run's of the same step, bit for bit",
      judge_resume_equals_golden},
     {"partial_never_discoverable", "what discovery finds, after any operation and in any view, is whole and right",
@@ -26,6 +26,10 @@ constexpr std::array<Property, 11> all = {{
     {"validated_is_kept", "the newest validated checkpoints stay whole on the disk", judge_validated_is_kept},
     {"errors_reach_the_job", "a failed operation is reported, and nothing is committed on top of it",
      judge_errors_reach_the_job},
+    {"collectives_agree", "the members of a group issue the same collective calls in the same order",
+     judge_collectives_agree},
+    {"failures_are_attributed", "who is blamed for a failed attempt is who was disturbed",
+     judge_failures_are_attributed},
     {"faults_fired", "every planned fault took effect", judge_faults_fired},
 }};
 

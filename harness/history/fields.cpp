@@ -40,9 +40,9 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::disk_changed) = {
       .a = "operation", .b = "bytes", .c = "failed_with", .name = "path", .detail = "second_path"};
   of(EventKind::message_taken) = {.a = "peer", .b = "sent_in_attempt"};
-  of(EventKind::calls) = {.a = "calls", .name = "group", .digest = "fingerprints"};
+  of(EventKind::calls) = {.a = "calls", .name = "stream", .digest = "fingerprints"};
   of(EventKind::call_record) = {
-      .a = "sequence", .b = "elements", .c = "completed", .name = "group", .detail = "call", .digest = "fingerprint"};
+      .a = "sequence", .b = "elements", .c = "completed", .name = "stream", .detail = "call", .digest = "fingerprint"};
   of(EventKind::suspected) = {.a = "blamed", .b = "suspicion", .c = "sequence", .name = "group", .detail = "call"};
   of(EventKind::replicas_compared) = {.a = "replicas", .b = "minority", .name = "what"};
   of(EventKind::rerun_differed) = {.name = "kernel"};

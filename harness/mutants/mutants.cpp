@@ -134,9 +134,41 @@ std::vector<Mutant> mutants_of_training() {
   };
 }
 
+// A message of attempt 1 gets lost on its way and comes in attempt 2.
+void lose_a_message_for_an_attempt(Rng& rng, Plan& plan) {
+  FaultSpec late{.kind = FaultKind::late_message};
+  late.at = {.rank = static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout.world_size()))),
+             .step = 2 + static_cast<std::int64_t>(rng.below(4)),
+             .phase = Phase::exchange};
+  plan.faults = {late};
+  plan.recovery.budget = 1;
+}
+
+std::vector<Mutant> mutants_of_communication() {
+  const Layout watched{.dp = 4, .guard = Guard::record};
+  const Layout sharded{.dp = 4, .zero = 2, .guard = Guard::record};
+  return {
+      {.name = "exchange_in_set_order",
+       .summary = "one rank exchanges its gradients in another order than its peers",
+       .caught_by = "collectives_agree",
+       .make_rules = &make_exchange_in_set_order,
+       .preparation = {.layout = sharded}},
+      {.name = "leaves_the_loop_early",
+       .summary = "a rank whose input ends early leaves the loop by itself",
+       .caught_by = "collectives_agree",
+       .make_rules = &make_leaves_the_loop_early,
+       .preparation = {.layout = watched}},
+      {.name = "takes_old_messages",
+       .summary = "a message of an old attempt that comes late is taken by the new one",
+       .caught_by = "nothing_from_an_old_attempt",
+       .make_rules = &make_takes_old_messages,
+       .preparation = {.layout = watched, .disturb = &lose_a_message_for_an_attempt}},
+  };
+}
+
 std::vector<Mutant> all_mutants() {
   std::vector<Mutant> all = mutants_of_protocol();
-  for (const auto& more : {mutants_of_publisher(), mutants_of_training()})
+  for (const auto& more : {mutants_of_publisher(), mutants_of_training(), mutants_of_communication()})
     all.insert(all.end(), more.begin(), more.end());
   std::ranges::sort(all, {}, &Mutant::name);
   return all;

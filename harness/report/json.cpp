@@ -36,6 +36,26 @@ Json attempts_of(const RunReport& run) {
   return attempts;
 }
 
+Json attribution_of(const RunReport& run) {
+  Json lines = Json::array();
+  for (const AttributionLine& line : run.attribution) {
+    Json last = Json::object();
+    for (const auto& [rank, call] : line.last_completed) last[std::to_string(rank)] = call;
+    lines.push_back({{"attempt", line.attempt},
+                     {"kind", line.kind},
+                     {"ranks", line.ranks},
+                     {"stream", line.stream},
+                     {"sequence", line.sequence},
+                     {"step", line.step},
+                     {"phase", line.phase},
+                     {"call", line.call},
+                     {"what", text_or_null(line.what)},
+                     {"last_completed", last},
+                     {"text", line.text}});
+  }
+  return lines;
+}
+
 Json json_of(const RunReport& run) {
   Json json = {{"scenario", run.scenario}, {"world", run.world}, {"layout", run.layout}, {"seed", run.seed}};
   json["mutant"] = text_or_null(run.mutant);
@@ -67,6 +87,7 @@ Json json_of(const RunReport& run) {
         {{"group", line.group}, {"ranks", line.ranks}, {"nodes", line.nodes}, {"crosses_nodes", line.nodes > 1}});
   }
   json["warnings"] = run.warnings;
+  json["attribution"] = attribution_of(run);
   json["duration"] = run.seconds;
   json["directory"] = text_or_null(run.directory);
   json["reproduce"] = text_or_null(run.reproduce);

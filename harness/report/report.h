@@ -67,6 +67,21 @@ struct PlacementLine {
   std::string words;  // "tp: 8 ranks, inside a node (100GB/s)"
 };
 
+// Who is to blame for a failed attempt, where the layout's guard was on.
+struct AttributionLine {
+  int attempt = 0;
+  std::string kind;  // "mismatch", "dead", "missing", "link"
+  std::vector<int> ranks;
+  std::string stream;         // "dp[0-3]"
+  std::int64_t sequence = 0;  // of the call in it; -1: none
+  std::int64_t step = 0;
+  std::string phase;
+  std::string call;                                         // "all_reduce f32 sum grad"
+  std::string what;                                         // with mismatch: what differs
+  std::vector<std::pair<int, std::string>> last_completed;  // by rank
+  std::string text;                                         // all of it in a line
+};
+
 struct RunReport {
   std::string scenario;  // path as given, or the plan's name
   std::string world;     // "sim" or "process"
@@ -85,6 +100,7 @@ struct RunReport {
   std::vector<PropertyLine> properties;
   std::vector<AttemptLine> attempts;
   Accounting accounting;  // empty: not asked for
+  std::vector<AttributionLine> attribution;
   std::vector<PlacementLine> placement;
   std::vector<std::string> warnings;  // what works and yet costs time
   double seconds = 0.0;               // wall clock

@@ -90,6 +90,13 @@ std::string placement(const RunReport& run) {
   return text;
 }
 
+std::string attribution(const RunReport& run) {
+  if (run.attribution.empty()) return "";
+  std::string text = "  attribution\n";
+  for (const AttributionLine& line : run.attribution) text += fmt::format("    {}\n", line.text);
+  return text;
+}
+
 // A pass where something else was expected must not read as one.
 std::string headline(const RunReport& run) {
   return run.verdict == RunVerdict::pass && !met(run) ? "UNEXPECTED" : upper(to_string(run.verdict));
@@ -106,7 +113,8 @@ std::string to_text(const RunReport& run) {
   }
   if (!run.reason.empty()) text += fmt::format("  reason         {}\n", run.reason);
   if (run.verdict != RunVerdict::refused) {
-    text += digests(run) + placement(run) + faults(run) + properties(run) + attempts(run) + to_text(run.accounting);
+    text += digests(run) + placement(run) + faults(run) + properties(run) + attempts(run) + attribution(run);
+    text += to_text(run.accounting);
   }
   if (!run.directory.empty()) text += fmt::format("  kept in        {}\n", run.directory);
   return text;

@@ -7,6 +7,7 @@
 
 #include "engine/job/placement.h"
 #include "engine/train/device/job_compute.h"
+#include "harness/check/attribution.h"
 #include "harness/golden/record.h"
 #include "harness/history/lines.h"
 #include "harness/mutants/mutants.h"
@@ -63,6 +64,20 @@ std::string reason_of(RunVerdict verdict, const RunOutcome& outcome, const std::
   if (verdict == RunVerdict::liveness) return outcome.why;
   const Judged* bad = first_bad(judged);
   return bad == nullptr ? outcome.why : fmt::format("{}: {}", bad->property->name, bad->verdict.evidence);
+}
+
+AttributionLine line_of(const Blame& blame) {
+  return {.attempt = blame.attempt,
+          .kind = std::string(to_string(blame.kind)),
+          .ranks = blame.ranks,
+          .stream = blame.stream,
+          .sequence = blame.sequence,
+          .step = blame.step,
+          .phase = std::string(work_of(blame.phase)),
+          .call = blame.call,
+          .what = blame.what,
+          .last_completed = {blame.last_completed.begin(), blame.last_completed.end()},
+          .text = describe(blame)};
 }
 
 }  // namespace
@@ -273,6 +288,7 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
     report.placement.push_back(
         {.group = group.group, .ranks = group.size, .nodes = group.nodes, .words = to_string(group)});
   report.warnings = warnings_of(plan.job, plan.layout);
+  for (const Blame& blame : attribution_of(run)) report.attribution.push_back(line_of(blame));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (options.directory) report.directory = options.directory->string();
   report.reproduce = reproduce_line(plan);

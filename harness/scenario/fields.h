@@ -276,6 +276,25 @@ void visit(V& v, FaultOptions& options) {
       v.field("ahead", DurationText{fault.ahead}, fault.ahead == Duration{0});
       v.field("behind", DurationText{fault.behind}, fault.behind == Duration{0});
       return;
+    case FaultKind::delay_message:
+      v.required("delay", DurationText{fault.delay});
+      v.field("peer", fault.peer);
+      return;
+    case FaultKind::drop_message:
+    case FaultKind::duplicate_message:
+    case FaultKind::late_message: v.field("peer", fault.peer); return;
+    case FaultKind::partition:
+      v.field("one_way", fault.one_way, !fault.one_way);
+      v.field("lasts", DurationText{fault.lasts}, fault.lasts == Duration{0});
+      return;
+    case FaultKind::slow_link:
+    case FaultKind::flaky_link:
+      v.required("delay", DurationText{fault.delay});
+      v.field("peer", fault.peer);
+      v.field("group", fault.group, fault.group.empty());
+      if (fault.kind == FaultKind::flaky_link) v.field("every", fault.every);
+      v.field("lasts", DurationText{fault.lasts}, fault.lasts == Duration{0});
+      return;
     default: return;
   }
 }

@@ -36,6 +36,11 @@ std::string options_of(FaultKind kind) {
     case FaultKind::slow_disk: return "delay: 20ms";
     case FaultKind::late_visibility: return "delay: 1s, looks: 3";
     case FaultKind::clock_skew: return "behind: 2h";
+    case FaultKind::delay_message: return "delay: 5ms, peer: 1";
+    case FaultKind::drop_message: return "peer: 1";
+    case FaultKind::partition: return "one_way: true, lasts: 2s";
+    case FaultKind::slow_link: return "delay: 5ms, group: dp";
+    case FaultKind::flaky_link: return "delay: 5ms, peer: 0, every: 2, lasts: 1s";
     default: return "";
   }
 }

@@ -24,6 +24,10 @@ class NoEffects final : public Effects {
   Status overwrite(std::string_view, std::int64_t, const Value&) override { never(); }
   void forget_unsynced(FileOp, std::string_view) override { never(); }
   void skew_clock(Duration) override { never(); }
+  std::vector<int> others_in(std::string_view) override { never(); }
+  std::vector<int> node_ranks() override { never(); }
+  void trouble_link(int, int, const LinkTrouble&) override { never(); }
+  void send_late(int, Tag, const Value&) override { never(); }
   Time now() override { never(); }
   Status sleep_until(Time) override { never(); }
 

@@ -7,6 +7,7 @@
 #include "engine/base/bytes.h"
 #include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/comm/guard.h"
 #include "engine/data/corpus.h"
 #include "engine/model/numerics.h"
 #include "engine/os/channel.h"
@@ -53,9 +54,10 @@ class TaskParts final : private Effects {
         compute_(seams.compute, injector_),
         account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
         accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
-        plain_collectives_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_, compute_,
-                           position_, seams.observer),
-        collectives_(plain_collectives_, injector_),
+        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_),
+        plain_collectives_(noted_, compute_, position_, seams.observer),
+        guard_(make_guard(plan.layout_of(start.attempt).guard)),
+        collectives_(guard_ ? static_cast<Collectives&>(*guard_) : plain_collectives_, injector_),
         accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
         parts_{
             .files = files_,
@@ -69,11 +71,19 @@ class TaskParts final : private Effects {
             .position = position_} {}
 
   Parts& parts() { return parts_; }
-  void close_account() {
+  // Its work is over: what the account and the guard have to say of that.
+  void finish(bool well) {
     if (account_) account_->close();
+    if (guard_) guard_->finish(well);
   }
 
  private:
+  std::unique_ptr<GuardedCollectives> make_guard(Guard mode) {
+    if (mode == Guard::off) return nullptr;
+    return std::make_unique<GuardedCollectives>(
+        plain_collectives_, mode,
+        GuardedCollectives::Parties{.position = position_, .observer = seams_.observer, .waits = noted_});
+  }
   // On record when it returns: the supervisor has answered.
   Status journal(const Firing& firing) override {
     seams_.observer.event_answered(Event{.kind = EventKind::fault_fired,
@@ -84,19 +94,27 @@ class TaskParts final : private Effects {
                                          .a = firing.fault,
                                          .b = operation_number(firing.call),
                                          .name = seams_.observer.intern(describe(firing.spec)),
-                                         .detail = seams_.observer.intern(firing.call.path)});
+                                         .detail = seams_.observer.intern(words_of(firing.call))});
     return {};
   }
   void kill_rank() override { seams_.host.kill_self(); }
-  void kill_node(bool, bool) override { FD_CHECK(false, "kill_node is not offered in the process world"); }
+  void kill_node(bool, bool) override { not_offered("kill_node"); }
   FileSystem& storage() override { return seams_.files; }
   Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
     return seams_.files.overwrite(path, offset, bytes);
   }
   void forget_unsynced(FileOp, std::string_view) override {}
-  void skew_clock(Duration) override { FD_CHECK(false, "clock_skew is not offered in the process world"); }
+  void skew_clock(Duration) override { not_offered("clock_skew"); }
+  std::vector<int> others_in(std::string_view) override { not_offered("a fault of links"); }
+  std::vector<int> node_ranks() override { not_offered("a fault of links"); }
+  void trouble_link(int, int, const LinkTrouble&) override { not_offered("a fault of links"); }
+  void send_late(int, Tag, const Value&) override { not_offered("late_message"); }
   Time now() override { return seams_.clock.now(); }
   Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
+
+  [[noreturn]] static void not_offered(const char* what) {
+    fail_check(__FILE__, __LINE__, what, "a fault that the process world does not offer");
+  }
 
   SharedSeams seams_;
   Position position_;
@@ -108,7 +126,9 @@ class TaskParts final : private Effects {
   FaultyCompute compute_;
   std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
   std::unique_ptr<AccountingTransport> accounted_transport_;
+  NotedTransport noted_;
   TransportCollectives plain_collectives_;
+  std::unique_ptr<GuardedCollectives> guard_;  // with layout.guard off: none
   FaultyCollectives collectives_;
   std::unique_ptr<AccountingCollectives> accounted_collectives_;
   Parts parts_;
@@ -188,15 +208,15 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
                          .rules = *rules};
   if (job.checkpoint.mode == PublishMode::sync) {
     Status ended = run_rank(context, main.parts());
-    main.close_account();
+    main.finish(ended.ok());
     return ended;
   }
   TaskParts aside(seams, plan_, assignment_, start_, fired, true);
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
   context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
   Status ended = live(context, seams, main.parts());
-  main.close_account();
-  aside.close_account();
+  main.finish(ended.ok());
+  aside.finish(ended.ok());
   return ended;
 }
 

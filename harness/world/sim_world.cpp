@@ -6,6 +6,7 @@
 
 #include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/comm/guard.h"
 #include "engine/train/recovery.h"
 #include "faults/faulty_collectives.h"
 #include "faults/faulty_compute.h"
@@ -14,25 +15,10 @@
 #include "faults/faulty_transport.h"
 #include "faults/node_loss.h"
 #include "harness/world/sim_costs.h"
+#include "harness/world/sim_parts.h"
 #include "harness/world/sim_recording.h"
 
 namespace firedrill {
-namespace {
-
-// Drops what a dead rank would say.
-class LivingObserver final : public ForwardingObserver {
- public:
-  LivingObserver(Observer& inner, const Host& host) : ForwardingObserver(inner), host_(host) {}
-  void event(const Event& event) override {
-    if (!host_.dead()) inner_.event(event);
-  }
-
- private:
-  const Host& host_;
-};
-
-}  // namespace
-
 // What one task of a rank works with: its place in its work, and the seams with the decorators around them.
 class SimWorld::TaskBox final : private Effects {
  public:
@@ -56,9 +42,10 @@ class SimWorld::TaskBox final : private Effects {
         account_(world.subject_.plan.accounting ? std::make_unique<Account>(seams_.clock, position_, observer_, aside)
                                                 : nullptr),
         accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
-        plain_collectives_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_, compute_,
-                           position_, observer_),
-        collectives_(plain_collectives_, injector_),
+        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_),
+        plain_collectives_(noted_, compute_, position_, observer_),
+        guard_(make_guard(world.subject_.plan.layout_of(order.attempt).guard)),
+        collectives_(guard_ ? static_cast<Collectives&>(*guard_) : plain_collectives_, injector_),
         accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
         parts_{
             .files = recorded_ ? *recorded_ : files_,
@@ -73,24 +60,36 @@ class SimWorld::TaskBox final : private Effects {
 
   Parts& parts() { return parts_; }
   const Position& position() const { return position_; }
-  void close_account() {
+  // Its work is over: what the account and the guard have to say of that.
+  void finish(bool well) {
     if (account_) account_->close();
+    if (guard_) guard_->finish(well);
   }
 
  private:
+  std::unique_ptr<GuardedCollectives> make_guard(Guard mode) {
+    if (mode == Guard::off) return nullptr;
+    return std::make_unique<GuardedCollectives>(
+        plain_collectives_, mode,
+        GuardedCollectives::Parties{.position = position_, .observer = observer_, .waits = noted_});
+  }
   Status journal(const Firing& firing) override {
     emit(world_.recorder_, position_,
          {.kind = EventKind::fault_fired,
           .a = firing.fault,
           .b = operation_number(firing.call),
           .name = world_.fault_names_[static_cast<std::size_t>(firing.fault)],
-          .detail = firing.call.path.empty() ? NameId{0} : world_.recorder_.intern(firing.call.path)});
+          .detail = world_.recorder_.intern(words_of(firing.call))});
     return {};
   }
   bool rank_dead() const override { return seams_.host.dead(); }
-  void kill_rank() override { attempt_.kill_rank(position_.rank); }
+  void kill_rank() override {
+    world_.note_deaths([this](int rank) { return rank == position_.rank; });
+    attempt_.kill_rank(position_.rank);
+  }
   void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) override {
     const int node = seams_.host.node();
+    world_.note_deaths([this, node](int rank) { return attempt_.seams(rank).host.node() == node; });
     attempt_.kill_node(node);
     world_.node_lost(node, lose_unsynced_data, lose_unsynced_names, position_);
   }
@@ -108,6 +107,24 @@ class SimWorld::TaskBox final : private Effects {
     disk().forget_unsynced(sync, path, seams_.host.node());
   }
   void skew_clock(Duration by) override { world_.resources_.machine.skew_clock(seams_.host.node(), by); }
+  std::vector<int> others_in(std::string_view group) override {
+    const Plan& plan = world_.subject_.plan;
+    return firedrill::others_in(group, plan.job, plan.layout_of(position_.attempt), position_.rank);
+  }
+  std::vector<int> node_ranks() override {
+    return ranks_of_node(world_.subject_.plan.job, position_.rank, attempt_.world_size());
+  }
+  void trouble_link(int from, int to, const LinkTrouble& trouble) override {
+    attempt_.disturb_link(from, to,
+                          {.cut = trouble.cut,
+                           .slower = trouble.slower,
+                           .lose_every = trouble.lose_every,
+                           .again = trouble.again,
+                           .until = trouble.lasts > Duration{0} ? now() + trouble.lasts : sim::never});
+  }
+  void send_late(int peer, Tag tag, const Value& value) override {
+    world_.resources_.machine.send_late(position_.rank, peer, position_.attempt, tag, value);
+  }
   Time now() override { return seams_.clock.now(); }
   Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
 
@@ -127,7 +144,9 @@ class SimWorld::TaskBox final : private Effects {
   FaultyCompute compute_;
   std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
   std::unique_ptr<AccountingTransport> accounted_transport_;
+  NotedTransport noted_;
   TransportCollectives plain_collectives_;
+  std::unique_ptr<GuardedCollectives> guard_;  // with layout.guard off: none
   FaultyCollectives collectives_;
   std::unique_ptr<AccountingCollectives> accounted_collectives_;
   Parts parts_;
@@ -179,13 +198,14 @@ class SimWorld::RankBox final {
     } catch (const CheckFailure& failure) {
       status_ = Error{.code = Code::internal, .message = failure.what()};
     }
-    task_.close_account();
-    if (aside_) aside_->task.close_account();
+    task_.finish(status_.ok());
+    if (aside_) aside_->task.finish(status_.ok());
   }
 
   // Once the rank has ended, by whatever way.
   void announce_end() {
-    const Position& position = task_.position();
+    // A rank that dies leaves its phases while its calls unwind.
+    const Position position = died_at_.value_or(task_.position());
     Event event{.kind = EventKind::rank_ended,
                 .phase = position.phase,
                 .rank = static_cast<std::int16_t>(position.rank),
@@ -208,6 +228,8 @@ class SimWorld::RankBox final {
     return aside ? aside_->task.position() : task_.position();
   }
   const Status& status() const { return status_; }
+  const TrainingRules& rules() const { return *rules_; }
+  void dies_here() { died_at_ = task_.position(); }
   bool died() const { return attempt_.end_of(task_.position().rank) == sim::RankEnd::died; }
 
  private:
@@ -221,7 +243,15 @@ class SimWorld::RankBox final {
   std::unique_ptr<TrainingRules> rules_;
   AttemptContext context_;
   Status status_;
+  std::optional<Position> died_at_;
 };
+
+void SimWorld::note_deaths(const std::function<bool(int rank)>& dies) {
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    RankBox& box = *ranks_[rank];
+    if (dies(static_cast<int>(rank)) && !box.died()) box.dies_here();
+  }
+}
 
 SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prober, History& history,
                    const SimOptions& options)
@@ -268,6 +298,9 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   sim::Attempt& attempt = resources_.machine.start_attempt(options);
   ranks_.clear();
   if (options_.recorder != nullptr) options_.recorder->attempt_started(order.attempt);
+  attempt.takes_message_of = [this, number = order.attempt](int sent_in) {
+    return ranks_.front()->rules().takes_message(number, sent_in);
+  };
   for (int rank = 0; rank < attempt.world_size(); ++rank)
     ranks_.push_back(std::make_unique<RankBox>(*this, attempt, rank, order));
   attempt.on_rank_end = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->announce_end(); };
@@ -330,31 +363,6 @@ void SimWorld::disk_changed(const sim::DiskChange& change) {
   event.name = recorder_.intern(change.path);
   event.detail = change.second.empty() ? 0 : recorder_.intern(change.second);
   recorder_.event(event);
-  probe_view(ProbeView::processes_die, place);
-  probe_view(ProbeView::power_fails, place);
-}
-
-void SimWorld::probe_view(ProbeView view, const Event& place) {
-  const sim::Disk& disk = resources_.machine.disk();
-  const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
-  Event event = place;
-  try {
-    event.a = prober_.ask(disk.digest(side), kernels_, view, [&] { return disk.snapshot(side); });
-  } catch (...) {
-    // This runs under a rank's call, and the rank is not to blame: kept for run_attempt, which is the harness's own.
-    if (!trouble_) trouble_ = std::current_exception();
-    return;
-  }
-  event.b = static_cast<std::int64_t>(view);
-  event.c = event.attempt;
-  event.rank = -1;
-  recorder_.event(event);
-}
-
-void SimWorld::probe() {
-  if (!options_.probes) return;
-  const Event place{.kind = EventKind::probe,
-                    .attempt = history_.size() > 0 ? history_[history_.size() - 1].attempt : 0};
   probe_view(ProbeView::processes_die, place);
   probe_view(ProbeView::power_fails, place);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -54,6 +55,8 @@ class SimWorld final : public World {
 
   void disk_changed(const sim::DiskChange& change);
   void probe_view(ProbeView view, const Event& place);
+  // Remembers where the ranks stand that die now.
+  void note_deaths(const std::function<bool(int rank)>& dies);
   void node_lost(int node, bool data, bool names, const Position& position);
   AttemptResult conclude(sim::Attempt& attempt, const Status& ran);
 

@@ -1,0 +1,285 @@
+#include "engine/comm/guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace firedrill {
+namespace {
+
+bool all_own_lanes(const Group& group) {
+  return std::ranges::all_of(group.lanes, [](const LaneRange& lanes) { return lanes.count() > 0; });
+}
+
+// Of a reduction. A member without lanes knows neither type nor size, and then no member is asked for them.
+Fingerprint print_of(const Group& group, std::span<const Value> lanes, ReduceOp reduce) {
+  Fingerprint print{.reduce = reduce, .purpose = {}};
+  if (lanes.empty() || !all_own_lanes(group)) return print;
+  print.dtype = element_type_of(lanes.front());
+  print.count = elements_of(lanes.front());
+  return print;
+}
+
+// The fingerprint that most members have; of two equally many the first.
+const Fingerprint& usual_of(const std::vector<Fingerprint>& prints) {
+  return *std::ranges::max_element(prints, {},
+                                   [&prints](const Fingerprint& print) { return std::ranges::count(prints, print); });
+}
+
+Error mismatch(std::string_view stream, std::span<const int> ranks, const std::vector<Fingerprint>& prints) {
+  const Fingerprint& usual = usual_of(prints);
+  std::string odd;
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    if (prints[i] == usual) continue;
+    odd += fmt::format("{}rank {} has {}", odd.empty() ? "" : "; ", ranks[i], differences(prints[i], usual));
+  }
+  return Error{.code = Code::mismatch,
+               .message = fmt::format("the members disagree about call {} of {}, {} at step {}: {}", usual.sequence,
+                                      stream, describe(usual), usual.step, odd)};
+}
+
+}  // namespace
+
+GuardedCollectives::Stream& GuardedCollectives::stream_of_group(const Group& group) {
+  for (const auto& stream : streams_) {
+    if (stream->group == group.id && stream->peer < 0) return *stream;
+  }
+  streams_.push_back(std::make_unique<Stream>(Stream{.group = group.id, .name = stream_of(group)}));
+  return *streams_.back();
+}
+
+GuardedCollectives::Stream& GuardedCollectives::stream_between(const Group& group, int peer, bool outgoing) {
+  for (const auto& stream : streams_) {
+    if (stream->group == group.id && stream->peer == peer && stream->outgoing == outgoing) return *stream;
+  }
+  const std::string name = outgoing ? stream_of(group, group.me, peer) : stream_of(group, peer, group.me);
+  streams_.push_back(
+      std::make_unique<Stream>(Stream{.group = group.id, .peer = peer, .outgoing = outgoing, .name = name}));
+  return *streams_.back();
+}
+
+const GuardedCollectives::Purpose& GuardedCollectives::kept(std::string_view purpose) {
+  for (const auto& known : purposes_) {
+    if (known->text == purpose) return *known;
+  }
+  purposes_.push_back(
+      std::make_unique<Purpose>(Purpose{.text = std::string(purpose), .digest = firedrill::digest_of(purpose)}));
+  return *purposes_.back();
+}
+
+GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, CollectiveOp op, Fingerprint print,
+                                                      const Call& call) {
+  const Position& position = parties_.position;
+  if (position.step != step_) {
+    tell_step();
+    step_ = position.step;
+  }
+  const Purpose& purpose = kept(call.purpose);
+  print.op = op == CollectiveOp::recv ? CollectiveOp::send : op;
+  print.sequence = stream.calls++;
+  print.step = position.step;
+  print.purpose = purpose.text;
+  Record& record = ring_[issued_++ % ring_capacity];
+  record = {
+      .print = print, .stream = &stream, .digest = digest_of(print, purpose.digest), .op = op, .phase = position.phase};
+  return record;
+}
+
+void GuardedCollectives::settle(Record& record) {
+  record.completed = true;
+  Stream& stream = *record.stream;
+  ++stream.calls_in_step;
+  stream.digest_of_step = DigestBuilder().add(stream.digest_of_step).add(record.digest).finish();
+}
+
+Error GuardedCollectives::give_up(Record& record, Error error) {
+  // With a mismatch nobody was waited for.
+  if (error.code != Code::mismatch) record.waited_for = parties_.waits.gave_up_on().value_or(-1);
+  return error;
+}
+
+// Every member sees the fingerprints of all, so all come to the same end.
+Status GuardedCollectives::compare(const Group& group, const Record& record, const Call& call) {
+  if (mode_ != Guard::check || group.size() == 1) return {};
+  FD_TRY(const Value all, inner_.all_gather(group, encode(record.print), call));
+  std::vector<Fingerprint> prints;
+  for (std::size_t i = 0; i < all.parts().size(); ++i) {
+    const std::optional<Fingerprint> print = decode_fingerprint(all[i]);
+    if (!print) {
+      return Error{.code = Code::mismatch,
+                   .message = fmt::format("rank {} sent data in call {} of {} where a fingerprint was due",
+                                          group.ranks[i], record.print.sequence, record.stream->name)};
+    }
+    prints.push_back(*print);
+  }
+  const bool agree = std::ranges::all_of(prints, [&prints](const Fingerprint& one) { return one == prints.front(); });
+  if (agree) return {};
+  return mismatch(record.stream->name, group.ranks, prints);
+}
+
+template <class Inner>
+auto GuardedCollectives::guarded(const Group& group, CollectiveOp op, const Fingerprint& print, const Call& call,
+                                 Inner inner) -> decltype(inner()) {
+  Record& record = issue(stream_of_group(group), op, print, call);
+  if (Status agreed = compare(group, record, call); !agreed) return give_up(record, std::move(agreed).error());
+  auto result = inner();
+  if (!result) return give_up(record, std::move(result).error());
+  settle(record);
+  return result;
+}
+
+// A reduction on its way. Its record may have left the ring when it is finished; then it is finished all the same.
+class GuardedCollectives::Watched final : public PendingReduction {
+ public:
+  Watched(GuardedCollectives& guard, std::unique_ptr<PendingReduction> inner)
+      : guard_(guard), inner_(std::move(inner)), number_(guard.issued_ - 1), record_(guard.newest()) {}
+  Status advance() override {
+    Status advanced = inner_->advance();
+    if (!advanced) return guard_.give_up(record(), std::move(advanced).error());
+    return advanced;
+  }
+  Result<Value> finish() override {
+    Result<Value> result = inner_->finish();
+    if (!result) return guard_.give_up(record(), std::move(result).error());
+    guard_.settle(record());
+    return result;
+  }
+
+ private:
+  Record& record() {
+    const bool kept = guard_.issued_ - number_ <= ring_capacity;
+    return kept ? guard_.ring_[number_ % ring_capacity] : record_;
+  }
+
+  GuardedCollectives& guard_;
+  std::unique_ptr<PendingReduction> inner_;
+  std::uint64_t number_;
+  Record record_;
+};
+
+Result<std::unique_ptr<PendingReduction>> GuardedCollectives::watched(
+    Result<std::unique_ptr<PendingReduction>> started) {
+  if (!started) return give_up(newest(), std::move(started).error());
+  return Result<std::unique_ptr<PendingReduction>>(std::make_unique<Watched>(*this, *std::move(started)));
+}
+
+Result<std::unique_ptr<PendingReduction>> GuardedCollectives::start_all_reduce(const Group& group,
+                                                                               std::span<const Value> lanes,
+                                                                               ReduceOp op, const Call& call) {
+  Record& record = issue(stream_of_group(group), CollectiveOp::all_reduce, print_of(group, lanes, op), call);
+  if (Status agreed = compare(group, record, call); !agreed) return give_up(record, std::move(agreed).error());
+  return watched(inner_.start_all_reduce(group, lanes, op, call));
+}
+
+Result<std::unique_ptr<PendingReduction>> GuardedCollectives::start_reduce_scatter(const Group& group,
+                                                                                   std::span<const Value> lanes,
+                                                                                   ReduceOp op, const Call& call) {
+  Record& record = issue(stream_of_group(group), CollectiveOp::reduce_scatter, print_of(group, lanes, op), call);
+  if (Status agreed = compare(group, record, call); !agreed) return give_up(record, std::move(agreed).error());
+  return watched(inner_.start_reduce_scatter(group, lanes, op, call));
+}
+
+Result<Value> GuardedCollectives::all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                                             const Call& call) {
+  return guarded(group, CollectiveOp::all_reduce, print_of(group, lanes, op), call,
+                 [&] { return inner_.all_reduce(group, lanes, op, call); });
+}
+
+Result<Value> GuardedCollectives::reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                                                 const Call& call) {
+  return guarded(group, CollectiveOp::reduce_scatter, print_of(group, lanes, op), call,
+                 [&] { return inner_.reduce_scatter(group, lanes, op, call); });
+}
+
+Result<Value> GuardedCollectives::all_gather(const Group& group, const Value& mine, const Call& call) {
+  const Fingerprint print{.dtype = mine ? std::optional(mine.dtype()) : std::nullopt, .purpose = {}};
+  return guarded(group, CollectiveOp::all_gather, print, call, [&] { return inner_.all_gather(group, mine, call); });
+}
+
+Result<Value> GuardedCollectives::broadcast(const Group& group, const Value& value, int root, const Call& call) {
+  return guarded(group, CollectiveOp::broadcast, {.root = root, .purpose = {}}, call,
+                 [&] { return inner_.broadcast(group, value, root, call); });
+}
+
+Status GuardedCollectives::barrier(const Group& group, const Call& call) {
+  return guarded(group, CollectiveOp::barrier, {}, call, [&] { return inner_.barrier(group, call); });
+}
+
+Result<Value> GuardedCollectives::all_to_all(const Group& group, std::span<const Value> to, const Call& call) {
+  return guarded(group, CollectiveOp::all_to_all, {}, call, [&] { return inner_.all_to_all(group, to, call); });
+}
+
+Status GuardedCollectives::send(const Group& group, int peer, const Value& value, const Call& call) {
+  const Fingerprint print{.dtype = element_type_of(value), .count = elements_of(value), .purpose = {}};
+  Record& record = issue(stream_between(group, peer, true), CollectiveOp::send, print, call);
+  const bool check = mode_ == Guard::check;
+  Status sent = inner_.send(group, peer, check ? Value::pack({encode(record.print), value}) : value, call);
+  if (!sent) return give_up(record, std::move(sent).error());
+  settle(record);
+  return sent;
+}
+
+Result<Value> GuardedCollectives::recv(const Group& group, int peer, const Call& call) {
+  Record& record = issue(stream_between(group, peer, false), CollectiveOp::recv, {}, call);
+  Result<Value> received = inner_.recv(group, peer, call);
+  if (!received) return give_up(record, std::move(received).error());
+  Value value = std::move(*received);
+  std::optional<Fingerprint> of_sender;
+  if (mode_ == Guard::check && value && value.is_pack() && value.parts().size() == 2) {
+    of_sender = decode_fingerprint(value[0]);
+    const Value payload = value[1];
+    value = payload;
+  }
+  record.print.dtype = element_type_of(value);
+  record.print.count = elements_of(value);
+  record.digest = digest_of(record.print, kept(call.purpose).digest);
+  if (mode_ == Guard::check && of_sender != record.print) {
+    const auto member = static_cast<std::size_t>(peer);
+    record.waited_for = group.ranks[member];
+    const std::vector<int> ranks = {group.ranks[static_cast<std::size_t>(group.me)], group.ranks[member]};
+    return mismatch(record.stream->name, ranks, {record.print, of_sender.value_or(Fingerprint{.purpose = "data"})});
+  }
+  settle(record);
+  return value;
+}
+
+void GuardedCollectives::finish(bool well) {
+  if (well) return tell_step();
+  const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
+  for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
+}
+
+void GuardedCollectives::tell_step() {
+  for (const auto& stream : streams_) {
+    if (stream->calls_in_step == 0) continue;
+    Event event = event_at(EventKind::calls, step_, Phase::none);
+    event.a = std::exchange(stream->calls_in_step, 0);
+    event.name = parties_.observer.intern(stream->name);
+    event.digest = std::exchange(stream->digest_of_step, {});
+    parties_.observer.event(event);
+  }
+}
+
+void GuardedCollectives::tell(const Record& record) {
+  Event event = event_at(EventKind::call_record, record.print.step, record.phase);
+  event.a = record.print.sequence;
+  event.b = record.print.count;
+  event.c = record.completed ? 1 : -1 - record.waited_for;
+  event.name = parties_.observer.intern(record.stream->name);
+  Fingerprint shown = record.print;
+  shown.op = record.op;
+  event.detail = parties_.observer.intern(describe(shown));
+  event.digest = record.digest;
+  parties_.observer.event(event);
+}
+
+Event GuardedCollectives::event_at(EventKind kind, std::int64_t step, Phase phase) const {
+  return Event{.kind = kind,
+               .phase = phase,
+               .rank = static_cast<std::int16_t>(parties_.position.rank),
+               .attempt = parties_.position.attempt,
+               .step = step};
+}
+
+}  // namespace firedrill

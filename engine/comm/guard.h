@@ -1,0 +1,112 @@
+// GuardedCollectives: watches that all members of a group issue the same calls in the same order. One for each task of
+// a rank; the layout's `guard` says how much it does, and with `off` it is not there at all.
+//
+//   record  keeps the last calls (ring_capacity) as records of fixed size, without an allocation for a call, and tells
+//           for each step and stream how many calls were completed and the digest of their fingerprints (`calls`).
+//   check   does that, and before data moves the members exchange the call's fingerprint over a gather of their own. If
+//           one differs, the call ends on every member with `mismatch`, which names the odd rank, the operation, the
+//           sequence and each field that differs. What one member sends another carries its fingerprint with it.
+//
+// Threads: the task's. Errors: mismatch, and those of the collectives inside. Results are never changed.
+// What it does not do: end waits (deadlines do) or look at payloads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/comm/fingerprint.h"
+#include "engine/comm/noted_transport.h"
+#include "engine/job/layout.h"
+#include "engine/seam/collectives.h"
+#include "engine/seam/observer.h"
+#include "engine/seam/position.h"
+
+namespace firedrill {
+
+class GuardedCollectives final : public ForwardingCollectives {
+ public:
+  static constexpr std::size_t ring_capacity = 64;  // calls that are kept
+
+  struct Parties {
+    const Position& position;
+    Observer& observer;
+    const NotedTransport& waits;  // below `inner`
+  };
+  // `mode`: record or check.
+  GuardedCollectives(Collectives& inner, Guard mode, const Parties& parties)
+      : ForwardingCollectives(inner), mode_(mode), parties_(parties) {}
+
+  Result<Value> all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op, const Call& call) override;
+  Result<Value> reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                               const Call& call) override;
+  // Compared when they start; completed when they are finished.
+  Result<std::unique_ptr<PendingReduction>> start_all_reduce(const Group& group, std::span<const Value> lanes,
+                                                             ReduceOp op, const Call& call) override;
+  Result<std::unique_ptr<PendingReduction>> start_reduce_scatter(const Group& group, std::span<const Value> lanes,
+                                                                 ReduceOp op, const Call& call) override;
+  Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) override;
+  Result<Value> broadcast(const Group& group, const Value& value, int root, const Call& call) override;
+  Status barrier(const Group& group, const Call& call) override;
+  Result<Value> all_to_all(const Group& group, std::span<const Value> to, const Call& call) override;
+  Status send(const Group& group, int peer, const Value& value, const Call& call) override;
+  Result<Value> recv(const Group& group, int peer, const Call& call) override;
+
+  // The task has ended. Well: tells the calls of its last step. Not well: gives the records of its last calls, each as
+  // a `call_record`, oldest first.
+  void finish(bool well);
+
+ private:
+  struct Stream {
+    std::uint32_t group = 0;
+    int peer = -1;  // index in the group, of a stream between two
+    bool outgoing = false;
+    std::string name;
+    std::int64_t calls = 0;
+    std::int64_t calls_in_step = 0;
+    Digest digest_of_step;
+  };
+  struct Purpose {
+    std::string text;
+    Digest digest;
+  };
+  class Watched;
+  struct Record {
+    Fingerprint print;  // its purpose points into `purposes_`
+    Stream* stream = nullptr;
+    Digest digest;
+    CollectiveOp op = CollectiveOp::barrier;  // recv where the fingerprint, which both ends share, says send
+    Phase phase = Phase::none;
+    bool completed = false;
+    int waited_for = -1;  // a rank
+  };
+
+  Stream& stream_of_group(const Group& group);
+  Stream& stream_between(const Group& group, int peer, bool outgoing);
+  const Purpose& kept(std::string_view purpose);
+  Record& issue(Stream& stream, CollectiveOp op, Fingerprint print, const Call& call);
+  Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
+  void settle(Record& record);
+  Error give_up(Record& record, Error error);
+  Status compare(const Group& group, const Record& record, const Call& call);
+  template <class Inner>
+  auto guarded(const Group& group, CollectiveOp op, const Fingerprint& print, const Call& call, Inner inner)
+      -> decltype(inner());
+  Record& newest() { return ring_[(issued_ - 1) % ring_capacity]; }
+  void tell_step();
+  void tell(const Record& record);
+  Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
+
+  Guard mode_;
+  Parties parties_;
+  std::int64_t step_ = 0;                         // that calls_in_step speak of
+  std::vector<std::unique_ptr<Stream>> streams_;  // few: found by walking
+  std::vector<std::unique_ptr<Purpose>> purposes_;
+  std::array<Record, ring_capacity> ring_;
+  std::uint64_t issued_ = 0;
+};
+
+}  // namespace firedrill

@@ -1,0 +1,90 @@
+// collectives_agree: the members of a group issue the same calls in the same order.
+//
+// Verified, where the layout's guard is on: for each step and stream all members that told their calls told as many,
+// with the same fingerprints in the same order (operation, sequence, type, count, reduce operation, root, purpose,
+// step); the records of a failed attempt agree about each call that two ranks issued; and no two ranks each wait for
+// the other in a call that the other never issued.
+// Excused: what a journaled fault of the attempt made of the call it hit and of those behind it in the rank, if nothing
+// of that step or later was saved in the attempt.
+// Not verified: calls of a rank that died (it tells nothing), and calls of a failed attempt before those that the ranks
+// kept and behind the last step that they told.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/seam/collective_op.h"
+#include "harness/check/all.h"
+#include "harness/check/calls.h"
+
+namespace firedrill {
+namespace {
+
+// Whether a fault explains that `rank` issues other calls than its peers from `step` on.
+bool excused(const Case& run, const AttemptSpan& attempt, int rank, std::int64_t step) {
+  return std::ranges::any_of(call_faults(run, attempt), [&](const CallFault& fault) {
+    return fault.event->rank == rank && fault.event->step <= step && info_of(fault.spec->kind).harm == Harm::call &&
+           nothing_saved_after(run, attempt, *fault.event);
+  });
+}
+
+std::string check_steps(const Case& run, const AttemptSpan& attempt, std::int64_t& checked) {
+  std::map<std::pair<NameId, std::int64_t>, const Event*> firsts;
+  for (const std::uint32_t position : run.history().of(EventKind::calls)) {
+    const Event& event = run.event(position);
+    if (event.attempt != attempt.number) continue;
+    const auto [first, fresh] = firsts.try_emplace({event.name, event.step}, &event);
+    if (fresh) continue;
+    ++checked;
+    const Event& known = *first->second;
+    if (known.a == event.a && known.digest == event.digest) continue;
+    if (excused(run, attempt, event.rank, event.step) || excused(run, attempt, known.rank, event.step)) continue;
+    const std::string_view stream = run.history().text(event.name);
+    if (known.a != event.a) {
+      return fmt::format("attempt {}, step {}: rank {} made {} calls of {}, rank {} made {}", event.attempt, event.step,
+                         known.rank, known.a, stream, event.rank, event.a);
+    }
+    return fmt::format("attempt {}, step {}: ranks {} and {} made other calls of {}", event.attempt, event.step,
+                       known.rank, event.rank, stream);
+  }
+  return {};
+}
+
+std::string check_records(const Case& run, const AttemptCalls& calls, std::int64_t& checked) {
+  for (const auto& [rank, dump] : calls.dumps) checked += std::ssize(dump.calls);
+  const AttemptSpan& attempt = *calls.attempt;
+  if (const auto found = first_disagreement(calls)) {
+    const std::int64_t step = std::max(found->of_first->step, found->of_other->step);
+    if (!excused(run, attempt, found->first, step) && !excused(run, attempt, found->other, step)) {
+      return fmt::format("attempt {}: rank {} issued {}, and rank {} {}", attempt.number, found->first,
+                         describe(*found->of_first), found->other, describe(*found->of_other));
+    }
+    return {};
+  }
+  const auto crossed = cross_wait(calls);
+  if (!crossed) return {};
+  const IssuedCall& own = *calls.dumps.at(crossed->first).current();
+  const IssuedCall& others = *calls.dumps.at(crossed->other).current();
+  const std::int64_t step = std::max(own.step, others.step);
+  if (excused(run, attempt, crossed->first, step) || excused(run, attempt, crossed->other, step)) return {};
+  // Both may wait because of a third, whose call a fault hit.
+  for (const auto& [rank, dump] : calls.dumps) {
+    if (excused(run, attempt, rank, step)) return {};
+  }
+  return fmt::format("attempt {}: rank {} waits in {} while rank {} waits in {}, and neither issued the other's",
+                     attempt.number, crossed->first, describe(own), crossed->other, describe(others));
+}
+
+}  // namespace
+
+Verdict judge_collectives_agree(const Case& run) {
+  std::int64_t checked = 0;
+  for (const AttemptSpan& attempt : run.attempts()) {
+    std::string wrong = check_steps(run, attempt, checked);
+    if (wrong.empty()) wrong = check_records(run, calls_of(run, attempt), checked);
+    if (!wrong.empty()) return Verdict::fail(checked, std::move(wrong));
+  }
+  return Verdict::pass(checked, checked > 0 ? "" : "no guard was on (layout.guard)");
+}
+
+}  // namespace firedrill

@@ -1,0 +1,205 @@
+#include "harness/check/attribution.h"
+#include "harness/check/property_expect.h"
+
+namespace firedrill {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::string_view dp = "dp[0-3]";
+constexpr std::string_view world = "world[0-3]";
+
+// Four ranks with a guard, in an attempt that fails.
+class CallsTest : public ::testing::Test {
+ protected:
+  CallsTest() : drill_(4) {
+    drill_.plan.layout = Layout{.dp = 4, .guard = Guard::record};
+    drill_.start_fresh();
+  }
+
+  struct Spoken {
+    std::string_view stream = dp;
+    std::int64_t sequence = 4;
+    std::int64_t step = 5;
+    Phase phase = Phase::exchange;
+    bool completed = false;
+    int waited_for = -1;
+    std::string_view call = "all_reduce f32 sum gradients";
+    std::int64_t count = 8;
+  };
+  void record(int rank, const Spoken& spoken) {
+    const std::string print = fmt::format("{} {} {}", spoken.call, spoken.step, spoken.count);
+    drill_.add(EventKind::call_record, {.rank = rank,
+                                        .step = spoken.step,
+                                        .phase = spoken.phase,
+                                        .a = spoken.sequence,
+                                        .b = spoken.count,
+                                        .c = spoken.completed ? 1 : -1 - spoken.waited_for,
+                                        .name = spoken.stream,
+                                        .detail = spoken.call,
+                                        .digest = digest_of(print)});
+  }
+  void fire(FaultKind kind, int rank, std::int64_t step = 5, Phase phase = Phase::exchange) {
+    drill_.plan.faults = {{.kind = kind, .at = {.rank = rank}}};
+    drill_.add(EventKind::fault_fired, {.rank = rank, .step = step, .phase = phase, .a = 0});
+  }
+  void end() { drill_.add(EventKind::attempt_ended, {.a = 0, .b = 4, .c = 0}); }
+
+  std::optional<Blame> blame() {
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    const Case run(history, drill_.plan);
+    return blame_of(run, run.attempts().front());
+  }
+  void expect_agree_fails(std::string_view evidence) { expect_fail(drill_, judge_collectives_agree, evidence); }
+  void expect_agree() { expect_pass(drill_, judge_collectives_agree); }
+
+  DrillBuilder drill_;
+};
+
+TEST_F(CallsTest, MembersThatToldOtherCallsOfAStepDisagree) {
+  const auto tell = [this](int rank, std::int64_t calls, std::string_view prints) {
+    drill_.add(EventKind::calls, {.rank = rank, .step = 3, .a = calls, .name = dp, .digest = digest_of(prints)});
+  };
+  for (int rank = 0; rank < 3; ++rank) tell(rank, 2, "ab");
+  expect_agree();
+  tell(3, 2, "ba");
+  expect_agree_fails("step 3: ranks 0 and 3 made other calls of dp[0-3]");
+  drill_.events.pop_back();
+  tell(3, 1, "a");
+  expect_agree_fails("rank 0 made 2 calls of dp[0-3], rank 3 made 1");
+}
+
+TEST_F(CallsTest, WithoutAGuardNothingIsJudged) {
+  const Verdict verdict = drill_.judge_with(judge_collectives_agree);
+  EXPECT_TRUE(verdict.vacuous());
+  EXPECT_TRUE(drill_.judge_with(judge_failures_are_attributed).vacuous());
+}
+
+TEST_F(CallsTest, AMismatchNamesTheOddRankAndEachFieldThatDiffers) {
+  for (const int rank : {0, 1, 3}) record(rank, {});
+  record(2, {.count = 7});
+  end();
+  expect_agree_fails("rank 0 issued all_reduce f32 sum gradients (call 4 of dp[0-3], step 5, exchange), and rank 2");
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::mismatch);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->sequence, 4);
+  EXPECT_EQ(found->phase, Phase::exchange);
+  EXPECT_EQ(found->what, "count 7 instead of 8");
+}
+
+TEST_F(CallsTest, OfTwoThatDisagreeBothAreNamed) {
+  record(0, {.stream = "dp[0-1]"});
+  record(1, {.stream = "dp[0-1]", .call = "all_reduce f32 max gradients"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));
+}
+
+TEST_F(CallsTest, ACallThatAJournaledFaultChangedIsExcusedUnlessItWasSaved) {
+  fire(FaultKind::wrong_count, 2);
+  for (const int rank : {0, 1, 3}) record(rank, {});
+  record(2, {.count = 7});
+  end();
+  expect_agree();
+  expect_pass(drill_, judge_failures_are_attributed);
+  drill_.add(EventKind::acknowledged, {.rank = 0, .step = 6, .name = "6-1-1"});
+  expect_agree_fails("rank 0 issued");
+}
+
+TEST_F(CallsTest, AFaultOfOneRankDoesNotExcuseAnother) {
+  fire(FaultKind::wrong_count, 1);
+  for (const int rank : {0, 1, 3}) record(rank, {});
+  record(2, {.count = 7});
+  end();
+  expect_agree_fails("rank 2");
+  expect_fail(drill_, judge_failures_are_attributed, "explained by: attempt 1: rank 2 disagrees about");
+}
+
+TEST_F(CallsTest, RanksThatWaitCrosswiseDisagreeAndTheFewAreBlamed) {
+  for (const int rank : {0, 1, 2}) record(rank, {.waited_for = 3});
+  record(3, {.stream = world, .sequence = 9, .step = 12, .phase = Phase::none, .waited_for = 0, .call = "barrier end"});
+  end();
+  expect_agree_fails("rank 0 waits in all_reduce f32 sum gradients (call 4 of dp[0-3], step 5, exchange) while rank 3");
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(3));
+  EXPECT_EQ(found->sequence, 4);
+  EXPECT_EQ(found->step, 5);
+}
+
+TEST_F(CallsTest, ARankInACallTooManyIsNamedThere) {
+  record(2, {.sequence = 5, .waited_for = 0});
+  for (const int rank : {0, 1, 3}) {
+    record(rank, {.stream = world, .sequence = 9, .phase = Phase::save, .waited_for = 2, .call = "all_gather u8 save"});
+  }
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->phase, Phase::exchange);
+  EXPECT_EQ(found->sequence, 5);
+}
+
+TEST_F(CallsTest, ARankThatGaveUpByItselfIsMissing) {
+  for (const int rank : {0, 1, 3}) record(rank, {.waited_for = 2});
+  record(2, {.sequence = 3, .step = 4, .completed = true});
+  fire(FaultKind::early_abort, 2);
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->last_completed.at(2), "all_reduce f32 sum gradients (call 3 of dp[0-3], step 4, exchange)");
+  EXPECT_EQ(found->last_completed.at(0), "none");
+  expect_pass(drill_, judge_failures_are_attributed);
+  expect_agree();
+}
+
+TEST_F(CallsTest, ADeadRankIsNamedWithThePlaceOfItsDeath) {
+  drill_.add(EventKind::rank_ended, {.rank = 1, .step = 5, .phase = Phase::backward, .a = 2});
+  for (const int rank : {0, 2, 3}) record(rank, {.waited_for = 1});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::dead);
+  EXPECT_THAT(found->ranks, ElementsAre(1));
+  EXPECT_EQ(found->phase, Phase::backward);
+  EXPECT_THAT(describe(*found), HasSubstr("rank 1 died at step 5, backward; the others wait in all_reduce"));
+}
+
+TEST_F(CallsTest, ALostMessageNamesBothEndsOfItsLink) {
+  record(0, {.waited_for = 2});  // the owner waits for rank 2
+  for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
+  fire(FaultKind::drop_message, 2);
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::link);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 2));
+  expect_pass(drill_, judge_failures_are_attributed);
+}
+
+TEST_F(CallsTest, ALostAnswerNamesItsReceiverAndItsSenderThatWentOn) {
+  record(0, {.completed = true});
+  record(1, {.waited_for = 0});
+  record(2, {.completed = true});
+  record(3, {.completed = true});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::link);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));
+}
+
+TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
+  fire(FaultKind::drop_message, 3);
+  record(0, {.waited_for = 2});
+  for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
+  end();
+  expect_fail(drill_, judge_failures_are_attributed, "rank 3");
+}
+
+}  // namespace
+}  // namespace firedrill

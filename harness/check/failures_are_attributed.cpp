@@ -1,0 +1,84 @@
+// failures_are_attributed: who is blamed for a failed attempt is who was disturbed.
+//
+// Verified, where the layout's guard is on: of each attempt that failed while a journaled fault hit a rank, a call or a
+// message of it, the attribution blames a rank of that fault (of a message or link one of its ends; of a node any rank
+// of it), and names the step and the phase in which the fault hit a call or a rank.
+// Not verified: attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were
+// still meeting; which of several faults in one attempt is blamed; the phase of what a link does later on.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/job/layout.h"
+#include "harness/check/all.h"
+#include "harness/check/attribution.h"
+#include "harness/check/calls.h"
+
+namespace firedrill {
+namespace {
+
+// Faults whose work a guard can see.
+bool of_this_family(const FaultSpec& fault) {
+  const Harm harm = info_of(fault.kind).harm;
+  return harm == Harm::call || harm == Harm::message || harm == Harm::death;
+}
+
+std::vector<const Event*> faults_in(const Case& run, const AttemptSpan& attempt, bool& others) {
+  std::vector<const Event*> faults;
+  for (const std::uint32_t position : run.history().of(EventKind::fault_fired)) {
+    const Event& event = run.event(position);
+    if (event.attempt != attempt.number) continue;
+    const FaultSpec* spec = run.fault(event);
+    if (spec && of_this_family(*spec)) {
+      faults.push_back(&event);
+    } else {
+      others = true;
+    }
+  }
+  return faults;
+}
+
+bool failed(const Case& run, const AttemptSpan& attempt) {
+  for (const std::uint32_t position : run.history().of(EventKind::attempt_ended)) {
+    const Event& event = run.event(position);
+    if (event.attempt == attempt.number) return event.c < attempt.world_size;
+  }
+  return false;
+}
+
+bool names(const Case& run, const Blame& blame, const Event& fault) {
+  const FaultSpec& spec = *run.fault(fault);
+  const Job& job = run.plan().job;
+  const bool of_node = spec.kind == FaultKind::partition || spec.kind == FaultKind::kill_node ||
+                       spec.kind == FaultKind::lose_unsynced_data || spec.kind == FaultKind::lose_unsynced_names;
+  const bool who = std::ranges::any_of(blame.ranks, [&](int rank) {
+    return rank == fault.rank || (of_node && node_of(job, rank) == node_of(job, fault.rank));
+  });
+  if (!who) return false;
+  const bool later_on = info_of(spec.kind).harm == Harm::message && info_of(spec.kind).seams == 0;
+  return later_on || (blame.step == fault.step && blame.phase == fault.phase);
+}
+
+}  // namespace
+
+Verdict judge_failures_are_attributed(const Case& run) {
+  std::int64_t checked = 0;
+  for (const AttemptSpan& attempt : run.attempts()) {
+    if (run.plan().layout_of(attempt.number).guard == Guard::off || !failed(run, attempt)) continue;
+    bool others = false;
+    const std::vector<const Event*> faults = faults_in(run, attempt, others);
+    if (faults.empty() || others || calls_of(run, attempt).dumps.empty()) continue;
+    ++checked;
+    const std::optional<Blame> blame = blame_of(run, attempt);
+    const bool right =
+        blame && std::ranges::any_of(faults, [&](const Event* fault) { return names(run, *blame, *fault); });
+    if (right) continue;
+    return Verdict::fail(
+        checked, fmt::format("attempt {} ended by {} in step {}, {}, and is explained by: {}", attempt.number,
+                             run.history().text(faults.front()->name), faults.front()->step,
+                             to_string(faults.front()->phase), blame ? describe(*blame) : std::string("nothing")));
+  }
+  return Verdict::pass(checked);
+}
+
+}  // namespace firedrill
