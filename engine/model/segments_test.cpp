@@ -4,42 +4,12 @@
 
 #include <cmath>
 
-#include "engine/base/rng.h"
 #include "engine/model/numerics.h"
 #include "engine/model/reference_model.h"
+#include "engine/model/test_tensors.h"
 
 namespace firedrill {
 namespace {
-
-template <class T>
-T get(Result<T> result) {
-  if (!result.ok()) throw std::runtime_error(describe(result.error()));
-  return *std::move(result);
-}
-
-Value noise(const Shape& shape, std::uint64_t stream, float amplitude) {
-  MutableValue out(DType::f32, shape);
-  std::uint64_t counter = 0;
-  for (float& x : out.as<float>()) {
-    const auto word = static_cast<std::int32_t>(static_cast<std::uint32_t>(Stream(3, stream).at(counter++)));
-    x = static_cast<float>(word) * (amplitude / 2147483648.0F);
-  }
-  return std::move(out).freeze();
-}
-
-at::Tensor tensor_of(const Value& value) {
-  const auto sizes = value.shape().sizes();
-  return tensor_view(value.as<float>(), {sizes.data(), sizes.size()}).clone();
-}
-
-// The largest difference, measured against the largest number of the reference.
-double relative_distance(std::span<const float> ours, const at::Tensor& reference) {
-  const at::Tensor flat = reference.detach().contiguous().view({-1});
-  const at::Tensor mine = tensor_view(ours, {static_cast<std::int64_t>(ours.size())});
-  return ((mine - flat).abs().max() / flat.abs().max().clamp_min(1e-20)).item<double>();
-}
-
-constexpr double tolerance = 2e-5;
 
 class Segments : public testing::Test {
  protected:
@@ -59,12 +29,7 @@ class Segments : public testing::Test {
       }
       parameters_.push_back(std::move(parameters).freeze());
     }
-    MutableValue tokens(DType::u8, Shape{rows, job_.model.sequence + 1});
-    std::uint64_t counter = 0;
-    for (std::uint8_t& token : tokens.as<std::uint8_t>()) {
-      token = static_cast<std::uint8_t>(Stream(3, 99).below(256, counter++));
-    }
-    tokens_ = std::move(tokens).freeze();
+    tokens_ = random_tokens(rows, job_.model.sequence + 1);
     reference_ = std::make_unique<ReferenceModel>(job_, *model_, parameters_);
   }
 
