@@ -135,6 +135,7 @@ endforeach()
 if(TARGET firedrill)
   add_test(NAME golden.verify COMMAND firedrill golden verify scenarios/jobs/nano.yaml scenarios/jobs/tiny.yaml
                                      scenarios/jobs/nano-hybrid.yaml scenarios/jobs/nano-mixed.yaml
+                                     scenarios/jobs/moe-nano.yaml
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(golden.verify PROPERTIES LABELS golden SKIP_RETURN_CODE 4 TIMEOUT 300)
 endif()
