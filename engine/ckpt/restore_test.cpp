@@ -43,6 +43,7 @@ TEST(Restore, AMissingTensorIsNamed) {
   const Error error = cause(restoring.results);
   EXPECT_EQ(error.code, Code::mismatch);
   EXPECT_THAT(error.message, HasSubstr("no tensor model/new.weight (f32 [4])"));
+  EXPECT_FALSE(restoring.touched);
 }
 
 TEST(Restore, ATensorThatNothingTakesIsNamed) {
@@ -50,12 +51,14 @@ TEST(Restore, ATensorThatNothingTakesIsNamed) {
   const Error error = cause(restoring.results);
   EXPECT_EQ(error.code, Code::mismatch);
   EXPECT_THAT(error.message, HasSubstr("holds optimizer/layer.weight (f32 [5, 7]), which nothing in this job takes"));
+  EXPECT_FALSE(restoring.touched);
 }
 
 TEST(Restore, AnotherShapeAndAnotherTypeAreNamedWithBothSides) {
   const Restoring shape([](StateView& state) { state[0].tensors[0].shape = {7, 5}; });
   EXPECT_THAT(cause(shape.results).message,
               HasSubstr("holds model/layer.weight (f32 [5, 7]), this job needs model/layer.weight (f32 [7, 5])"));
+  EXPECT_FALSE(shape.touched);
   const Restoring type([](StateView& state) { state[2].dtype = DType::f32; });
   EXPECT_THAT(cause(type.results).message, HasSubstr("progress.step (i64 [])"));
 }
