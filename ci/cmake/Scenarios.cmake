@@ -150,6 +150,13 @@ foreach(job nano-hybrid nano-mixed)
   set_tests_properties(layouts.${job} PROPERTIES LABELS layouts TIMEOUT 900)
 endforeach()
 
+# The same of a job with experts; pairs of its layouts are tried without the memo by Reshard.ExpertsGoOnAtAnyOtherDegree.
+if(TARGET firedrill)
+  add_test(NAME layouts.moe-nano COMMAND firedrill layouts scenarios/jobs/moe-nano.yaml --pairs none
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(layouts.moe-nano PROPERTIES LABELS layouts TIMEOUT 900)
+endif()
+
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp ${CMAKE_SOURCE_DIR}/harness/cli/fit_test.cpp
              PROPERTY COMPILE_DEFINITIONS FIREDRILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
