@@ -209,15 +209,15 @@ TEST(CallFaultMistakes, OptionsAreChecked) {
   FaultSpec flaky = fault(FaultKind::flaky_link);
   flaky.delay = std::chrono::milliseconds(1);
   flaky.every = 1;
-  flaky.group = "ep";
+  flaky.group = "rows";
   EXPECT_THAT(mistakes(flaky), ElementsAre(StartsWith("flaky_link.every"), StartsWith("flaky_link.group")));
   FaultSpec in_forward = fault(FaultKind::skip_call);
   in_forward.at.phase = Phase::forward;
   EXPECT_THAT(mistakes(in_forward), ElementsAre(HasSubstr("that phase has none")));
   EXPECT_THAT(mistakes(in_forward, {.dp = 2, .pp = 2}), IsEmpty());
-  FaultSpec of_a_file = fault(FaultKind::skip_call);
-  of_a_file.at.op = SeamOp::send;
-  EXPECT_FALSE(mistakes(of_a_file).empty()) << "a skipped call is no message";
+  FaultSpec of_a_message = fault(FaultKind::skip_call);
+  of_a_message.at.op = SeamOp::send;
+  EXPECT_THAT(mistakes(of_a_message), ElementsAre(HasSubstr("skip_call is about collective calls")));
 }
 
 TEST(CallFaults, WhatTheyHitIsJournaledInWords) {

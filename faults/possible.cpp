@@ -64,6 +64,11 @@ void check_phase(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
 // What the fault says of its operation, against itself.
 void check_operation(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes) {
   const Where& at = fault.at;
+  const std::uint32_t seams = info_of(fault.kind).seams;
+  if (at.op && seams != 0 && (seams & bit_of(*at.op)) == 0) {
+    mistakes.add("at.op is {}: {} is about {}; name that, or leave at.op out", to_string(*at.op), to_string(fault.kind),
+                 (seams & bit_of(SeamOp::collective)) != 0 ? "collective calls" : "messages");
+  }
   if (at.op && *at.op != SeamOp::file) {
     if (at.file_op)
       mistakes.add("at.op is {} and also {}: give one of them", to_string(*at.op), to_string(*at.file_op));
@@ -137,9 +142,9 @@ void check_link(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes
   if (fault.lasts < Duration{0}) mistakes.add("{}.lasts is negative: give 0 (to the end of the attempt) or more", name);
   if (fault.every < 2)
     mistakes.add("{}.every is {}: give 2 or more, or nothing would arrive in time", name, fault.every);
-  static constexpr std::array<std::string_view, 6> groups = {"dp", "tp", "cp", "pp", "model", "world"};
+  static constexpr std::array<std::string_view, 7> groups = {"dp", "tp", "cp", "ep", "pp", "model", "world"};
   if (!fault.group.empty() && std::ranges::find(groups, fault.group) == groups.end()) {
-    mistakes.add("{}.group is {}: give dp, tp, cp, pp, model or world", name, fault.group);
+    mistakes.add("{}.group is {}: give dp, tp, cp, ep, pp, model or world", name, fault.group);
   }
 }
 

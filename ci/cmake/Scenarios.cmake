@@ -150,7 +150,7 @@ foreach(job nano-hybrid nano-mixed)
   set_tests_properties(layouts.${job} PROPERTIES LABELS layouts TIMEOUT 900)
 endforeach()
 
-# The same of a job with experts; pairs of its layouts are tried without the memo by Reshard.ExpertsGoOnAtAnyOtherDegree.
+# The same of a job with experts; Reshard.ExpertsGoOnAtAnyOtherDegree tries pairs of its layouts without the memo.
 if(TARGET firedrill)
   add_test(NAME layouts.moe-nano COMMAND firedrill layouts scenarios/jobs/moe-nano.yaml --pairs none
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

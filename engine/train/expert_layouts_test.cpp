@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/model/numerics.h"
-#include "engine/train/layout_test_kit.h"
+#include "engine/train/test_layouts.h"
 
 namespace firedrill {
 namespace {

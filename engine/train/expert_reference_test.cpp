@@ -7,8 +7,8 @@
 #include "engine/model/numerics.h"
 #include "engine/model/reference_model.h"
 #include "engine/model/reference_moe.h"
-#include "engine/train/layout_test_kit.h"
 #include "engine/train/schedule.h"
+#include "engine/train/test_layouts.h"
 
 namespace firedrill {
 namespace {

@@ -1,9 +1,9 @@
-// The fixture of layout tests: a small job with something to learn, and the comparison of what a layout of it ends
-// with.
+// For tests. The fixture of layout tests: a small job with something to learn, and the comparison of what a layout of
+// it ends with.
 #pragma once
 
 #include "engine/model/numerics.h"
-#include "engine/train/layout_test_kit.h"
+#include "engine/train/test_layouts.h"
 
 namespace firedrill {
 

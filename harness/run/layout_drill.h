@@ -7,8 +7,8 @@
 
 namespace firedrill {
 
-// Every product of the degrees dp, tp, pp, cp that fits on `ranks_max` ranks, with experts each ep on every grid of dp and
-// cp, and of some of them the variants that move other data or in another order: ZeRO stages, sequence parallelism,
+// Every product of the degrees dp, tp, pp, cp that fits on `ranks_max` ranks, with experts each ep on every grid of dp
+// and cp, and of some of them the variants that move other data or in another order: ZeRO stages, sequence parallelism,
 // schedules, recompute, buckets, prefetch. The first is one rank.
 std::vector<Layout> drill_layouts(const Job& job, int ranks_max = 16);
 
