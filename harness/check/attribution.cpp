@@ -57,6 +57,7 @@ class Finder {
             .phase = call.phase,
             .call = std::string(call.call),
             .what = {},
+            .died = {},
             .last_completed = {}};
   }
 
@@ -123,12 +124,21 @@ class Finder {
       if (!call) call = dump.current();
     }
     Blame blame = call ? at(BlameKind::dead, *call) : Blame{.kind = BlameKind::dead};
+    blame.died = died_;
+    const Event* first = nullptr;
     for (const auto& [rank, event] : died_) {
       blame.ranks.push_back(rank);
-      blame.phase = event->phase;
-      blame.step = event->step;
+      if (!first || std::pair(event->step, event->phase) < std::pair(first->step, first->phase)) first = event;
     }
+    blame.phase = first->phase;
+    blame.step = first->step;
     return blame;
+  }
+
+  static bool waits_for_a_missing_one(const std::vector<Waiting>& waits, int rank) {
+    return std::ranges::any_of(waits, [rank](const Waiting& waiting) {
+      return std::ranges::find(waiting.waiting, rank) != waiting.waiting.end();
+    });
   }
 
   std::optional<Blame> missing(const std::vector<Waiting>& waits) const {
@@ -142,6 +152,12 @@ class Finder {
         blame.ranks = {rank};
         return blame;
       }
+    }
+    // Nor is anybody missing where those wait whom the others wait for: then a message was lost.
+    if (std::ranges::none_of(waits, [&](const Waiting& waiting) {
+          return std::ranges::any_of(waiting.missing, [&](int rank) { return waits_for_a_missing_one(waits, rank); });
+        })) {
+      return std::nullopt;
     }
     const Waiting& most = *std::ranges::max_element(
         waits, [](const Waiting& a, const Waiting& b) { return a.waiting.size() < b.waiting.size(); });
@@ -171,7 +187,9 @@ class Finder {
       const int next = calls_.dumps.at(rank).current()->waited_for;
       const auto dump = calls_.dumps.find(next);
       const IssuedCall* others = dump == calls_.dumps.end() ? nullptr : dump->second.current();
-      const bool in_it = others && others->waited_for >= 0;
+      // One that waits in a later call is done with this one.
+      const IssuedCall* own = calls_.dumps.at(rank).current();
+      const bool in_it = others && others->waited_for >= 0 && !comes_before(*own, *others);
       if (met.contains(next) || !in_it) {
         Blame blame = at(BlameKind::link, *calls_.dumps.at(rank).current());
         blame.ranks = {rank, next};

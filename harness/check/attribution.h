@@ -34,6 +34,7 @@ struct Blame {
   Phase phase = Phase::none;
   std::string call;                           // operation, type, reduce operation, root, purpose
   std::string what;                           // with mismatch: what differs
+  std::map<int, const Event*> died;           // by rank: its end, which says where it was
   std::map<int, std::string> last_completed;  // by rank: the last call it completed, in words
 };
 

@@ -198,7 +198,7 @@ TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
   record(0, {.waited_for = 2});
   for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
   end();
-  expect_fail(drill_, judge_failures_are_attributed, "rank 3");
+  expect_fail(drill_, judge_failures_are_attributed, "ranks 0, 2 lost a message");
 }
 
 }  // namespace

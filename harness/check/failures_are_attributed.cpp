@@ -55,6 +55,8 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
     return rank == fault.rank || (of_node && node_of(job, rank) == node_of(job, fault.rank));
   });
   if (!who) return false;
+  const auto died = blame.died.find(fault.rank);
+  if (died != blame.died.end()) return died->second->step == fault.step && died->second->phase == fault.phase;
   const bool later_on = info_of(spec.kind).harm == Harm::message && info_of(spec.kind).seams == 0;
   return later_on || (blame.step == fault.step && blame.phase == fault.phase);
 }
