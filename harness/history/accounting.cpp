@@ -74,10 +74,18 @@ class Reader {
       sums.a += event.a;
       sums.b += event.b;
     }
+    for (const std::uint32_t i : history_.of(EventKind::memory_used)) {
+      const Event& event = history_[i];
+      memory_[{event.attempt, event.rank, event.step}] = {.a = event.a, .b = event.b};
+    }
   }
 
   Accounting account() {
     Accounting result;
+    if (!memory_.empty()) {
+      result.memory =
+          MemoryLine{.high_water = spread_of(memory_, &Sums::a), .persistent = spread_of(memory_, &Sums::b)};
+    }
     std::map<int, RankIdle> ranks;
     const auto add_phase = [&](const std::string& name) {
       const auto found = spent_.find(name);
@@ -138,6 +146,7 @@ class Reader {
 
   const History& history_;
   std::map<std::string, ByPlace> spent_;
+  ByPlace memory_;
   std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, ByPlace>> exchanged_;
   std::map<std::tuple<int, int, std::int64_t>, Window> windows_;  // by attempt, pipeline, step
 };

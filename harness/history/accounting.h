@@ -1,6 +1,6 @@
-// What the ranks of a run spent their time on, what they sent and how long they waited, from the events time_spent and
-// exchanged. Where a figure is spread over ranks and steps, the largest is named with its rank: a mean hides the rank
-// that holds up all others.
+// What the ranks of a run spent their time on, what they sent and how long they waited, from the events time_spent,
+// exchanged and memory_used. Where a figure is spread over ranks and steps, the largest is named with its rank: a mean
+// hides the rank that holds up all others.
 //
 // Threads: pure functions. Errors: none; a history without such events gives an empty account.
 #pragma once
@@ -40,6 +40,12 @@ struct ExchangedLine {
   Spread waiting;          // nanoseconds of one rank in one step
 };
 
+// Bytes of one rank, whenever they changed.
+struct MemoryLine {
+  Spread high_water;
+  Spread persistent;  // of them what outlives a step, and gradients
+};
+
 struct RankIdle {
   int rank = 0;
   std::int64_t time = 0;  // nanoseconds of all its phases
@@ -62,6 +68,7 @@ struct Accounting {
   std::vector<ExchangedLine> exchanges;
   std::vector<RankIdle> ranks;
   int slowest_rank = -1;  // which had most to do: its time without its waiting
+  std::optional<MemoryLine> memory;
   std::optional<Bubble> bubble;
   bool empty() const { return phases.empty(); }
 };

@@ -78,6 +78,20 @@ TEST_F(AccountingOfAHistory, AddsBytesAndCallsByGroupAndOperation) {
   EXPECT_EQ(result.exchanges[0].bytes_of_rank.max_rank, 1);
 }
 
+TEST_F(AccountingOfAHistory, NamesTheRankThatHeldMost) {
+  EXPECT_FALSE(account().memory);
+  add(EventKind::memory_used, 0, 1, "", {.a = 100, .b = 80});
+  add(EventKind::memory_used, 1, 1, "", {.a = 300, .b = 90});
+  add(EventKind::memory_used, 1, 2, "", {.a = 200, .b = 90});
+  const Accounting result = account();
+  ASSERT_TRUE(result.memory);
+  EXPECT_EQ(result.memory->high_water.max, 300);
+  EXPECT_EQ(result.memory->high_water.max_rank, 1);
+  EXPECT_EQ(result.memory->high_water.max_step, 1);
+  EXPECT_EQ(result.memory->high_water.p50, 200);
+  EXPECT_EQ(result.memory->persistent.max, 90);
+}
+
 TEST_F(AccountingOfAHistory, TheBubbleIsTheShareOfTheFirstStagesTimeInWhichItsRanksAreIdle) {
   spent(0, 1, "pipeline", 100, 20);  // 80 busy
   spent(1, 1, "pipeline", 70, 10);   // 60 busy

@@ -58,6 +58,11 @@ Json json_of(const Accounting& accounting) {
         {{"rank", rank.rank}, {"time", rank.time}, {"idle", rank.idle}, {"idle_share", rank.share()}});
   }
   json["slowest_rank"] = accounting.slowest_rank;
+  json["memory"] = nullptr;
+  if (accounting.memory) {
+    json["memory"] = {{"high_water", json_of(accounting.memory->high_water)},
+                      {"persistent", json_of(accounting.memory->persistent)}};
+  }
   json["bubble"] = nullptr;
   if (accounting.bubble) {
     const Bubble& bubble = *accounting.bubble;
@@ -85,6 +90,12 @@ std::string to_text(const Accounting& accounting) {
                                       [](const RankIdle& a, const RankIdle& b) { return a.share() < b.share(); });
   text += fmt::format("  idle           rank {} {:.1f} %, at most; rank {} {:.1f} %, at least; slowest: rank {}\n",
                       most->rank, 100 * most->share(), least->rank, 100 * least->share(), accounting.slowest_rank);
+  if (accounting.memory) {
+    const Spread& high_water = accounting.memory->high_water;
+    text += fmt::format(
+        "  memory         {} bytes at p50, {} at most (rank {}, step {}); of them {} at most outlive a step\n",
+        high_water.p50, high_water.max, high_water.max_rank, high_water.max_step, accounting.memory->persistent.max);
+  }
   if (accounting.bubble) {
     text += fmt::format("  bubble         {:.1f} % of a pipeline's step at p50, {:.1f} % at p95, {:.1f} % at most\n",
                         100 * accounting.bubble->p50, 100 * accounting.bubble->p95, 100 * accounting.bubble->max);

@@ -8,8 +8,8 @@
 
 namespace firedrill {
 
-// {"phases": [...], "groups": [...], "exchanges": [...], "ranks": [...], "slowest_rank": n, "bubble": {...} | null};
-// times in nanoseconds.
+// {"phases": [...], "groups": [...], "exchanges": [...], "ranks": [...], "slowest_rank": n, "memory": {...} | null,
+// "bubble": {...} | null}; times in nanoseconds, memory in bytes.
 nlohmann::ordered_json json_of(const Accounting& accounting);
 // A few lines, indented as part of a run's report. Empty for an empty account.
 std::string to_text(const Accounting& accounting);

@@ -24,6 +24,8 @@ Accounting an_account() {
                          .waiting = waiting}},
           .ranks = {{.rank = 0, .time = 200, .idle = 50}, {.rank = 1, .time = 200, .idle = 150}},
           .slowest_rank = 0,
+          .memory = MemoryLine{.high_water = {.p50 = 1000, .max = 2000, .max_rank = 3, .max_step = 1},
+                               .persistent = {.max = 500}},
           .bubble = Bubble{.p50 = 0.25, .p95 = 0.5, .max = 0.75, .samples = 12}};
 }
 
@@ -32,6 +34,7 @@ TEST(AccountingReport, TheTextNamesTheRankOfEachMaximum) {
   EXPECT_THAT(text, HasSubstr("backward         1.5 us    2.00 ms     3.00 s  rank 2, step 7; waiting 0.9 us at most"));
   EXPECT_THAT(text, HasSubstr("4096 bytes in 48 calls"));
   EXPECT_THAT(text, HasSubstr("rank 1 75.0 %, at most; rank 0 25.0 %, at least; slowest: rank 0"));
+  EXPECT_THAT(text, HasSubstr("1000 bytes at p50, 2000 at most (rank 3, step 1); of them 500"));
   EXPECT_THAT(text, HasSubstr("bubble         25.0 % of a pipeline's step at p50, 50.0 % at p95, 75.0 % at most"));
 }
 
@@ -44,6 +47,7 @@ TEST(AccountingReport, TheJsonHasEveryFigure) {
   EXPECT_EQ(json["ranks"][1]["idle_share"], 0.75);
   EXPECT_EQ(json["slowest_rank"], 0);
   EXPECT_EQ(json["bubble"]["samples"], 12);
+  EXPECT_EQ(json["memory"]["high_water"]["max_rank"], 3);
 }
 
 TEST(AccountingReport, ARunThatWasNotAskedForItHasNone) {
