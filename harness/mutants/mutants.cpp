@@ -114,8 +114,20 @@ std::vector<Mutant> mutants_of_publisher() {
 // A restart on half of the ranks.
 Preparation on_fewer_ranks() { return {.layout = Layout{.dp = 4}, .restarts = Layout{.dp = 2}}; }
 
+// Experts dealt to two ranks, twice, before and behind the restart. (All on each rank behind it would be refused: names
+// are missing.)
+Preparation with_experts_dealt() {
+  const Layout dealt{.dp = 4, .ep = 2};
+  return {.job = "moe-nano", .layout = dealt, .restarts = dealt};
+}
+
 std::vector<Mutant> mutants_of_training() {
   return {
+      {.name = "expert_names_by_rank",
+       .summary = "experts are saved under their numbers on the rank, so that those of different ranks collide",
+       .caught_by = "resume_equals_golden",
+       .make = &make_expert_names_by_rank,
+       .preparation = with_experts_dealt()},
       {.name = "overflow_seen_alone",
        .summary = "a rank whose own gradients overflowed skips the update, and the others do not",
        .caught_by = "resume_equals_golden",
@@ -147,12 +159,18 @@ void lose_a_message_for_an_attempt(Rng& rng, Plan& plan) {
 std::vector<Mutant> mutants_of_communication() {
   const Layout watched{.dp = 4, .guard = Guard::record};
   const Layout sharded{.dp = 4, .zero = 2, .guard = Guard::record};
+  const Layout experts{.dp = 4, .cp = 2, .guard = Guard::record};
   return {
       {.name = "exchange_in_set_order",
        .summary = "one rank exchanges its gradients in another order than its peers",
        .caught_by = "collectives_agree",
        .make_rules = &make_exchange_in_set_order,
        .preparation = {.layout = sharded}},
+      {.name = "idle_expert_leaves",
+       .summary = "an expert that got no tokens on a rank is left out of the reduction there",
+       .caught_by = "collectives_agree",
+       .make_rules = &make_idle_expert_leaves,
+       .preparation = {.job = "moe-nano", .layout = experts}},
       {.name = "leaves_the_loop_early",
        .summary = "a rank whose input ends early leaves the loop by itself",
        .caught_by = "collectives_agree",

@@ -59,6 +59,8 @@ std::unique_ptr<AsyncPublisher> make_async_live_state_publisher();
 std::unique_ptr<Protocol> make_async_retired_at_dispatch();
 std::unique_ptr<AsyncPublisher> make_async_retired_at_dispatch_publisher();
 std::unique_ptr<TrainingRules> make_exchange_in_set_order();
+std::unique_ptr<Protocol> make_expert_names_by_rank();
+std::unique_ptr<TrainingRules> make_idle_expert_leaves();
 std::unique_ptr<TrainingRules> make_leaves_the_loop_early();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
 std::unique_ptr<TrainingRules> make_overflow_seen_alone();
