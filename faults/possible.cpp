@@ -142,9 +142,10 @@ void check_link(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes
   if (fault.lasts < Duration{0}) mistakes.add("{}.lasts is negative: give 0 (to the end of the attempt) or more", name);
   if (fault.every < 2)
     mistakes.add("{}.every is {}: give 2 or more, or nothing would arrive in time", name, fault.every);
-  static constexpr std::array<std::string_view, 7> groups = {"dp", "tp", "cp", "ep", "pp", "model", "world"};
+  static constexpr std::array<std::string_view, 9> groups = {"dp", "tp",        "cp",        "pp",   "model",
+                                                             "ep", "expert.cp", "expert.dp", "world"};
   if (!fault.group.empty() && std::ranges::find(groups, fault.group) == groups.end()) {
-    mistakes.add("{}.group is {}: give dp, tp, cp, ep, pp, model or world", name, fault.group);
+    mistakes.add("{}.group is {}: give dp, tp, cp, pp, model, ep, expert.cp, expert.dp or world", name, fault.group);
   }
 }
 

@@ -23,6 +23,7 @@ firedrill_scenario(rank/clock_skew sim)
 firedrill_scenario(rank/elastic_fewer_ranks sim process)
 firedrill_scenario(rank/elastic_more_ranks sim process)
 firedrill_scenario(rank/mixed_precision sim process)
+firedrill_scenario(rank/experts sim process)
 firedrill_scenario(rank/kill_node_losing_unsynced sim)  # a real machine's cache cannot be made to forget
 firedrill_scenario(rank/async_kill_in_publish sim process)
 firedrill_scenario(storage/async_error_reaches_the_job sim process)
@@ -141,7 +142,7 @@ if(TARGET firedrill)
 endif()
 
 # Every layout of a job, and its restart under another one, ends with the bits of one rank.
-foreach(job nano-hybrid nano-mixed)
+foreach(job nano-hybrid nano-mixed moe-nano)
   if(NOT TARGET firedrill)
     break()
   endif()
@@ -149,13 +150,6 @@ foreach(job nano-hybrid nano-mixed)
            WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(layouts.${job} PROPERTIES LABELS layouts TIMEOUT 900)
 endforeach()
-
-# The same of a job with experts; Reshard.ExpertsGoOnAtAnyOtherDegree tries pairs of its layouts without the memo.
-if(TARGET firedrill)
-  add_test(NAME layouts.moe-nano COMMAND firedrill layouts scenarios/jobs/moe-nano.yaml --pairs none
-           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(layouts.moe-nano PROPERTIES LABELS layouts TIMEOUT 900)
-endif()
 
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/harness/scenario/shipped_test.cpp ${CMAKE_SOURCE_DIR}/harness/cli/fit_test.cpp
              PROPERTY COMPILE_DEFINITIONS FIREDRILL_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -27,7 +27,8 @@ class LivingObserver final : public ForwardingObserver {
 inline std::vector<int> others_in(std::string_view group, const Job& job, const Layout& layout, int rank) {
   const Groups groups = groups_of(job, layout, rank);
   std::vector<int> ranks = groups.world.ranks;
-  for (const Group* one : {&groups.dp, &groups.tp, &groups.cp, &groups.pp, &groups.model}) {
+  for (const Group* one : {&groups.dp, &groups.tp, &groups.cp, &groups.pp, &groups.model, &groups.ep, &groups.expert_cp,
+                           &groups.expert_dp}) {
     if (one->name == group) ranks = one->ranks;
   }
   std::erase_if(ranks, [&](int other) {
