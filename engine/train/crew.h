@@ -38,6 +38,9 @@ class Crew {
     machine_.reset({});
   }
 
+  // Instead of a DirectCompute of its own for each rank.
+  void compute_with(std::function<Compute&(int rank)> of_rank) { compute_of_rank_ = std::move(of_rank); }
+
   CrewResult run(int steps) {
     result_ = {};
     result_.losses.resize(static_cast<std::size_t>(steps));
@@ -74,7 +77,8 @@ class Crew {
     sim::Seams seams = attempt.seams(rank);
     Position position{.attempt = 1, .rank = rank};
     SilentObserver observer;
-    DirectCompute compute;
+    DirectCompute direct;
+    Compute& compute = compute_of_rank_ ? compute_of_rank_(rank) : direct;
     TransportCollectives collectives(seams.transport, compute, position, observer);
     Parts parts{.files = seams.files,
                 .transport = seams.transport,
@@ -121,6 +125,7 @@ class Crew {
   const Model& model_;
   const Sampler& sampler_;
   Value text_;
+  std::function<Compute&(int rank)> compute_of_rank_;
   CrewResult result_;
   sim::FiberPool fibers_{{.stack_size = 1 << 20}};
   sim::Machine machine_;
