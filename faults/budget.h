@@ -13,7 +13,11 @@
 
 namespace firedrill {
 
+// `layout`: that of the attempt the fault is for.
 std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout);
+// Under which layout a fault's attempt runs: the first, or from the second attempt on that of restarts where there is
+// one; a fault of any attempt is taken to be for the one with more ranks.
+const Layout& layout_for(const FaultSpec& fault, const Layout& first, const std::optional<Layout>& restarts);
 
 // More faults for one rank and attempt than an injector holds. Asked of every plan, whatever is expected of it.
 std::vector<std::string> mistakes_in_number(const std::vector<FaultSpec>& faults);

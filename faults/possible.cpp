@@ -227,6 +227,12 @@ void check_occurrence(const FaultSpec& fault, const Job& job, const Layout& layo
 
 }  // namespace
 
+const Layout& layout_for(const FaultSpec& fault, const Layout& first, const std::optional<Layout>& restarts) {
+  if (!restarts) return first;
+  if (fault.at.attempt) return *fault.at.attempt > 1 ? *restarts : first;
+  return restarts->world_size() > first.world_size() ? *restarts : first;
+}
+
 std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout) {
   Mistakes mistakes;
   check_numbers(fault, job, layout, mistakes);

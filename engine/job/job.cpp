@@ -203,6 +203,14 @@ std::vector<std::string> mistakes_in(const Job& job) {
   check_training(job, mistakes);
   mistakes.require(job.lanes.dp >= 1 && job.lanes.dp <= 4096, "lanes.dp is {}: give 1 to 4096", job.lanes.dp);
   check_lanes(job, mistakes);
+  // So that no count of bytes leaves 64 bits, however many bytes each number of an activation takes.
+  const double numbers = 1.0 * job.batch.lane_micro_batch * job.model.sequence * job.model.width * job.model.layers *
+                         job.batch.accumulation * job.lanes.dp;
+  mistakes.require(numbers <= 5e16,
+                   "model.width {} x model.layers {} x model.sequence {} x batch.lane_micro_batch {} x "
+                   "batch.accumulation {} x lanes.dp {} is more than 5e16: give smaller ones",
+                   job.model.width, job.model.layers, job.model.sequence, job.batch.lane_micro_batch,
+                   job.batch.accumulation, job.lanes.dp);
   mistakes.require(job.collectives == Reduction::tree || job.device == Device::cuda,
                    "collectives is native and device is cpu: NCCL's reductions need device cuda");
   mistakes.require(job.steps >= 0 && job.steps <= 10'000'000,

@@ -116,8 +116,17 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
       result.mistakes.push_back(fmt::format("{}: {}", file.string(), mistake));
   for (std::size_t i = 0; i < choices.faults.size() && result.mistakes.empty(); ++i) {
     if (choices.faults[i].may_not_fire) continue;  // a drawn place that the run may never reach
-    for (const std::string& mistake : mistakes_in_fault(choices.faults[i], choices.job, choices.layout))
+    for (const std::string& mistake : mistakes_in_fault(
+             choices.faults[i], choices.job, layout_for(choices.faults[i], choices.layout, choices.recovery.layout)))
       result.mistakes.push_back(fmt::format("{}: faults[{}]: {}", file.string(), i, mistake));
+  }
+  if (choices.recovery.budget < 0) {
+    result.mistakes.push_back(
+        fmt::format("{}: recovery.budget is {}: give 0 or more restarts", file.string(), choices.recovery.budget));
+  }
+  if (choices.run_id != run_id_of(choices.job)) {
+    result.mistakes.push_back(
+        fmt::format("{}: run_id is {}: that of its job is {}", file.string(), choices.run_id, run_id_of(choices.job)));
   }
   if (!common.set.empty()) result.mistakes.emplace_back("--set does not apply to a plan: its choices are made");
   if (!result.mistakes.empty()) return result;

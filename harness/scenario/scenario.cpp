@@ -12,6 +12,8 @@
 namespace firedrill {
 namespace {
 
+constexpr int ranks_max = 8192;  // of one run: each has a stack, or is a process
+
 namespace fs = std::filesystem;
 
 struct Text {
@@ -243,12 +245,19 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
       found.push_back({fields.place_of(full.substr(0, full.find(' '))), full});
     }
   }
+  for (const auto* layout : {&scenario.layout, scenario.recovery.layout ? &*scenario.recovery.layout : nullptr}) {
+    if (!layout || layout->world_size() <= ranks_max) continue;
+    const std::string place = layout == &scenario.layout ? "layout" : "recovery.layout";
+    found.push_back({fields.place_of(place), fmt::format("{} has {} ranks: at most {} are run at once", place,
+                                                         layout->world_size(), ranks_max)});
+  }
   const bool layout_fits = found.empty() && !fields.is_bad("layout");
   for (std::size_t i = 0; i < scenario.faults.size() && layout_fits; ++i) {
     const FaultSpec& fault = scenario.faults[i];
     const std::string path = fmt::format("faults[{}]", i);
     if (fields.is_bad(path)) continue;
-    for (const std::string& message : mistakes_in_fault(fault, scenario.job, scenario.layout)) {
+    for (const std::string& message :
+         mistakes_in_fault(fault, scenario.job, layout_for(fault, scenario.layout, scenario.recovery.layout))) {
       found.push_back({fields.place_of(path + "." + message.substr(0, message.find(' '))), message});
     }
     const FaultKindInfo& info = fault_kinds()[static_cast<std::size_t>(fault.kind)];
