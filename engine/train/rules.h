@@ -17,7 +17,7 @@ class TrainingRules {
  public:
   virtual ~TrainingRules() = default;
 
-  // The dp lane whose samples a rank draws for its own lane `lane`.
+  // The dp lane whose samples a rank draws for its own lane `lane`; -1: it draws none.
   virtual int lane_drawn(const Holdings& /*holdings*/, int lane) const { return lane; }
 
   // Whether a rank leaves its parameters as they are: gradients overflowed on some rank, or on this one.
@@ -25,6 +25,9 @@ class TrainingRules {
 
   // Whether a rank that holds the token weights of a tied model updates them.
   virtual bool updates_tied_weights(const Holdings& /*holdings*/) const { return true; }
+
+  // Whether the norm of gradients that lie in shards is that of all shards, or of this rank's alone.
+  virtual bool norm_spans_shards() const { return true; }
 
   // Whether an expert's gradients are added up with those of the other ranks that hold it. `expert`: its accumulators
   // on this rank for one dp lane; one that says yes is enough.

@@ -11,6 +11,14 @@
 #include "engine/train/shards.h"
 
 namespace firedrill {
+namespace {
+
+// A micro-batch of rows that count for nothing.
+Value no_samples(const Job& job) {
+  return Value::copy_of(std::vector<std::int64_t>(static_cast<std::size_t>(job.batch.lane_micro_batch), -1));
+}
+
+}  // namespace
 
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
                  Parts& parts, TrainingState state, const TrainingRules& rules)
@@ -89,7 +97,8 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   if (!holdings_.first_stage && !holdings_.last_stage && job_.model.experts == 0) return flight;
   const PhaseScope scope(parts_.position, Phase::input);
   const int number = state_.lanes[lane].lane;
-  const Value samples = sampler_.rows_for(state_.sampler, context_.rules.lane_drawn(holdings_, number), micro);
+  const int drawn_lane = context_.rules.lane_drawn(holdings_, number);
+  const Value samples = drawn_lane < 0 ? no_samples(job_) : sampler_.rows_for(state_.sampler, drawn_lane, micro);
   if (holdings_.speaks_for_lane()) {
     for (const std::int64_t sample : samples.as<std::int64_t>()) {
       if (sample < 0) continue;
@@ -229,8 +238,10 @@ Result<std::vector<Value>> Trainer::own_squares(const StepSums& sums) {
   for (const std::size_t segment : holdings_.segments) {
     FD_TRY(grains.emplace_back(), sums_of_grains(parts_.compute, sums.segments[segment]));
   }
-  FD_TRY(const std::vector<Value> wholes, join_shards(context_, holdings_.segments, grains, "gradient_norm.grains"));
-  for (const Value& whole : wholes) {
+  if (context_.rules.norm_spans_shards()) {
+    FD_TRY(grains, join_shards(context_, holdings_.segments, grains, "gradient_norm.grains"));
+  }
+  for (const Value& whole : grains) {
     FD_TRY(squares.emplace_back(), sum_over_grains(parts_.compute, whole));
   }
   return squares;

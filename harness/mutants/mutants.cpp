@@ -16,6 +16,9 @@ void publish_aside_on_a_slow_disk(Job& job) {
   job.cluster.file_sync = std::chrono::milliseconds(4);
 }
 
+// Below the norm of any step, so that every step is clipped.
+void clip_every_step(Job& job) { job.optimizer.clip = 0.1; }
+
 // So that nothing stands in for the one that was deleted too early.
 void keep_one(Job& job) { job.checkpoint.keep_validated = 1; }
 
@@ -112,13 +115,40 @@ std::vector<Mutant> mutants_of_publisher() {
 }
 
 // A restart on half of the ranks.
-Preparation on_fewer_ranks() { return {.layout = Layout{.dp = 4}, .restarts = Layout{.dp = 2}}; }
+Preparation on_fewer_ranks(int zero) {
+  return {.layout = Layout{.dp = 4, .zero = zero}, .restarts = Layout{.dp = 2, .zero = zero}};
+}
 
 // Experts dealt to two ranks, twice, before and behind the restart. (All on each rank behind it would be refused: names
 // are missing.)
 Preparation with_experts_dealt() {
   const Layout dealt{.dp = 4, .ep = 2};
   return {.job = "moe-nano", .layout = dealt, .restarts = dealt};
+}
+
+std::vector<Mutant> mutants_of_layouts() {
+  return {
+      {.name = "batch_of_a_rank",
+       .summary = "fewer ranks keep the batch of a rank, so the global batch is another one",
+       .caught_by = "resume_equals_golden",
+       .make_rules = &make_batch_of_a_rank,
+       .preparation = on_fewer_ranks(0)},
+      {.name = "fused_weight_by_rank",
+       .summary = "a fused weight of two parts is put together rank by rank when another tp degree loads it",
+       .caught_by = "resume_equals_golden",
+       .make = &make_fused_weight_by_rank,
+       .preparation = {.job = "nano-hybrid", .layout = Layout{.dp = 2, .tp = 2}, .restarts = Layout{.dp = 2}}},
+      {.name = "moments_by_rank",
+       .summary = "a rank loads the optimizer's shard of its own number, whatever the dp degree",
+       .caught_by = "resume_equals_golden",
+       .make = &make_moments_by_rank,
+       .preparation = on_fewer_ranks(2)},
+      {.name = "norm_of_own_shards",
+       .summary = "gradients are clipped by the norm of a rank's own shards, not by that of all of them",
+       .caught_by = "resume_equals_golden",
+       .make_rules = &make_norm_of_own_shards,
+       .preparation = {.layout = Layout{.dp = 4, .zero = 2}, .change = &clip_every_step}},
+  };
 }
 
 std::vector<Mutant> mutants_of_training() {
@@ -137,7 +167,7 @@ std::vector<Mutant> mutants_of_training() {
        .summary = "samples are dealt to lanes by the number of the rank, whatever the world size",
        .caught_by = "samples_exactly_once",
        .make_rules = &make_sampler_by_rank,
-       .preparation = on_fewer_ranks()},
+       .preparation = on_fewer_ranks(0)},
       {.name = "tied_on_one_stage",
        .summary = "token weights that the first and the last stage share are updated on the first one only",
        .caught_by = "resume_equals_golden",
@@ -186,7 +216,8 @@ std::vector<Mutant> mutants_of_communication() {
 
 std::vector<Mutant> all_mutants() {
   std::vector<Mutant> all = mutants_of_protocol();
-  for (const auto& more : {mutants_of_publisher(), mutants_of_training(), mutants_of_communication()})
+  for (const auto& more :
+       {mutants_of_publisher(), mutants_of_layouts(), mutants_of_training(), mutants_of_communication()})
     all.insert(all.end(), more.begin(), more.end());
   std::ranges::sort(all, {}, &Mutant::name);
   return all;

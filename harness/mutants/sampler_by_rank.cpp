@@ -8,7 +8,7 @@ class SamplerByRank final : public TrainingRules {
  public:
   int lane_drawn(const Holdings& holdings, int lane) const override {
     const LaneRange owned = holdings.place.dp_lanes;
-    const int ranks = holdings.dp_lanes / (owned.end - owned.begin);
+    const int ranks = holdings.dp_lanes / owned.count();
     return holdings.place.dp + (lane - owned.begin) * ranks;
   }
 };
