@@ -2,6 +2,7 @@
 // the job killed in the middle of the one and resumed under the other.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "engine/job/placement.h"
@@ -11,6 +12,8 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
 #include "harness/cli/verb.h"
+#include "harness/mutants/mutants.h"
+#include "harness/run/differing_bits.h"
 #include "harness/run/layout_drill.h"
 
 namespace firedrill {
@@ -22,20 +25,21 @@ struct LayoutsArguments {
   int ranks_max = 16;
 };
 
-Plan plan_for(const Job& job, const Layout& layout, std::uint64_t seed) {
+Plan plan_for(const Job& job, const Layout& layout, const CommonOptions& common) {
   Plan plan;
   plan.scenario = job.name;
   plan.job = job;
   plan.run_id = run_id_of(job);
   plan.layout = layout;
-  plan.seed = seed;
+  plan.seed = common.seed.value_or(1);
+  plan.mutant = common.mutant;
   plan.recovery.budget = 0;
   return plan;
 }
 
 // Killed in the middle of `saved`, resumed under `resumed`.
-Plan plan_for(const Job& job, const Layout& saved, const Layout& resumed, std::uint64_t seed) {
-  Plan plan = plan_for(job, saved, seed);
+Plan plan_for(const Job& job, const Layout& saved, const Layout& resumed, const CommonOptions& common) {
+  Plan plan = plan_for(job, saved, common);
   FaultSpec kill;
   kill.at = {.attempt = 1, .rank = 0, .step = job.steps / 2 + 1, .phase = Phase::backward};
   plan.faults = {kill};
@@ -52,14 +56,15 @@ int changes_between(const Layout& a, const Layout& b) {
 }
 
 // `all` ordered pairs; or each change of one dimension, and each layout saved and loaded at least once.
-std::vector<Plan> pair_plans(const Job& job, const std::vector<Layout>& layouts, bool all, std::uint64_t seed) {
+std::vector<Plan> pair_plans(const Job& job, const std::vector<Layout>& layouts, bool all,
+                             const CommonOptions& common) {
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     for (std::size_t j = 0; j < layouts.size(); ++j) {
       if (i == j) continue;
       const bool next = j == (i + 1) % layouts.size();
       if (all || next || changes_between(layouts[i], layouts[j]) == 1) {
-        plans.push_back(plan_for(job, layouts[i], layouts[j], seed));
+        plans.push_back(plan_for(job, layouts[i], layouts[j], common));
       }
     }
   }
@@ -81,57 +86,85 @@ std::string line_of(const Plan& plan, const RunReport& run) {
   return fmt::format("{:<56} {:>3} ranks  {}", name_of(plan), plan.layout.world_size(), result);
 }
 
-VerbResult work(const LayoutsArguments& arguments, const CommonOptions& common, Streams streams) {
-  VerbResult result;
-  Loaded<Job> job = load_job(arguments.job, {.set = common.set, .properties = {}, .world = {}});
-  result.mistakes = job.mistakes;
-  if (!common.mutant.empty()) result.mistakes.emplace_back("--mutant: layouts compares the engine with itself");
-  if (!result.mistakes.empty()) return result;
-  const std::uint64_t seed = common.seed.value_or(1);
-  const std::vector<Layout> layouts = drill_layouts(*job, arguments.ranks_max);
-  std::vector<Plan> plans;
-  for (const Layout& layout : layouts) plans.push_back(plan_for(*job, layout, seed));
-  if (arguments.pairs != "none") {
-    for (Plan& pair : pair_plans(*job, layouts, arguments.pairs == "all", seed)) plans.push_back(std::move(pair));
-  }
+struct Ran {
+  RunReport report;
+  std::int64_t differing_bits = 0;
 
-  std::vector<RunReport> runs(plans.size());
-  {
-    Progress progress(streams, plans.size(), common.quiet);
-    const auto run_some = [&](std::size_t first, std::size_t count, bool memo) {
-      PoolOptions pool{.jobs = common.jobs};
-      pool.session = {.golden_directory = golden_directory_of(arguments.job), .memo = memo, .probes = false};
-      run_pool(count, pool, [&](std::size_t i, Session& session) {
-        runs[first + i] = run_one(session, plans[first + i], {});
-        progress.done(name_of(plans[first + i]));
-      });
-    };
-    run_some(0, layouts.size(), false);
-    run_some(layouts.size(), plans.size() - layouts.size(), true);
-  }
-  Report& report = result.report;
-  std::vector<int> codes;
-  int differing = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool equal = runs[i].verdict == RunVerdict::pass && !runs[i].first_difference;
-    if (!equal) ++differing;
-    codes.push_back(equal ? 0 : runs[i].first_difference ? 2 : exit_code_of(runs[i]));
-    if (i < layouts.size() || !equal) report.lines.push_back(line_of(plans[i], runs[i]));
-  }
+  bool equal() const { return report.verdict == RunVerdict::pass && !report.first_difference; }
+};
+
+// The first `layouts` of them without the memo: that a kernel gives the same bits under each is what is tried.
+std::vector<Ran> run_all(const std::vector<Plan>& plans, std::size_t layouts, const CommonOptions& common,
+                         const std::filesystem::path& goldens, Streams streams) {
+  std::vector<Ran> runs(plans.size());
+  Progress progress(streams, plans.size(), common.quiet);
+  const auto run_some = [&](std::size_t first, std::size_t count, bool memo) {
+    PoolOptions pool{.jobs = common.jobs};
+    pool.session = {.golden_directory = goldens, .memo = memo, .probes = false};
+    run_pool(count, pool, [&](std::size_t i, Session& session) {
+      const Plan& plan = plans[first + i];
+      Ran& ran = runs[first + i];
+      ran.report = run_one(session, plan, {});
+      if (ran.report.first_difference) ran.differing_bits = differing_bits(Case(session.history(), plan));
+      progress.done(name_of(plan));
+    });
+  };
+  run_some(0, layouts, false);
+  run_some(layouts, plans.size() - layouts, true);
+  return runs;
+}
+
+void warn(Report& report, const Job& job, const std::vector<Layout>& layouts) {
   report.more["warnings"] = nlohmann::ordered_json::array();
   for (const Layout& layout : layouts) {
-    for (const std::string& warning : warnings_of(*job, layout)) {
+    for (const std::string& warning : warnings_of(job, layout)) {
       report.more["warnings"].push_back(fmt::format("{}: {}", to_string(layout), warning));
       report.lines.push_back(fmt::format("warning: {}: {}", to_string(layout), warning));
     }
   }
-  report.lines.push_back(fmt::format("{} layouts and {} pairs, {} of them differ from the golden", layouts.size(),
-                                     plans.size() - layouts.size(), differing));
-  report.more["layouts"] = layouts.size();
-  report.more["pairs"] = plans.size() - layouts.size();
-  report.more["differing_bits"] = differing;
+}
+
+void conclude(Report& report, const std::vector<Plan>& plans, const std::vector<Ran>& runs, std::size_t layouts) {
+  std::vector<int> codes;
+  std::int64_t bits = 0;
+  report.more["differences"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunReport& run = runs[i].report;
+    codes.push_back(runs[i].equal() ? 0 : run.first_difference ? 2 : exit_code_of(run));
+    bits += runs[i].differing_bits;
+    if (i < layouts || !runs[i].equal()) report.lines.push_back(line_of(plans[i], run));
+    if (!run.first_difference) continue;
+    report.more["differences"].push_back({{"layout", name_of(plans[i])},
+                                          {"tensor", run.first_difference->tensor},
+                                          {"step", run.first_difference->step},
+                                          {"bits", runs[i].differing_bits}});
+  }
+  const auto wrong = std::ranges::count_if(runs, [](const Ran& ran) { return !ran.equal(); });
+  report.lines.push_back(fmt::format("{} layouts and {} pairs, {} of them are not equal to the golden; {} bits differ",
+                                     layouts, plans.size() - layouts, wrong, bits));
+  report.more["layouts"] = layouts;
+  report.more["pairs"] = plans.size() - layouts;
+  report.more["differing_bits"] = bits;
   report.exit_code = combined_exit_code(codes);
   report.verdict = verdict_of_exit_code(report.exit_code);
+}
+
+VerbResult work(const LayoutsArguments& arguments, const CommonOptions& common, Streams streams) {
+  VerbResult result;
+  Loaded<Job> job = load_job(arguments.job, {.set = common.set, .properties = {}, .world = {}});
+  result.mistakes = job.mistakes;
+  if (!result.mistakes.empty()) return result;
+  prepare_job(common.mutant, *job);
+  const std::vector<Layout> layouts = drill_layouts(*job, arguments.ranks_max);
+  std::vector<Plan> plans;
+  for (const Layout& layout : layouts) plans.push_back(plan_for(*job, layout, common));
+  if (arguments.pairs != "none") {
+    for (Plan& pair : pair_plans(*job, layouts, arguments.pairs == "all", common)) plans.push_back(std::move(pair));
+  }
+  const std::vector<Ran> runs = run_all(plans, layouts.size(), common, golden_directory_of(arguments.job), streams);
+  warn(result.report, *job, layouts);
+  conclude(result.report, plans, runs, layouts.size());
+  result.report.seed = common.seed.value_or(1);
   return result;
 }
 

@@ -114,6 +114,10 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
        {mistakes_in(choices.job), cannot_run(choices.job), mistakes_and_remedies(choices.layout, choices.job)})
     for (const std::string& mistake : mistakes)
       result.mistakes.push_back(fmt::format("{}: {}", file.string(), mistake));
+  if (choices.recovery.layout) {
+    for (const std::string& mistake : mistakes_and_remedies(*choices.recovery.layout, choices.job))
+      result.mistakes.push_back(fmt::format("{}: recovery.{}", file.string(), mistake));
+  }
   for (std::size_t i = 0; i < choices.faults.size() && result.mistakes.empty(); ++i) {
     if (choices.faults[i].may_not_fire) continue;  // a drawn place that the run may never reach
     for (const std::string& mistake : mistakes_in_fault(

@@ -32,16 +32,22 @@ std::string beginning_of(const Event& event, const History& history) {
 
 std::vector<AttemptLine> timeline_of(const History& history) {
   std::vector<AttemptLine> lines;
+  std::string_view first_layout;
+  std::string_view layout;
   for (const Event& event : history.events()) {
     if (event.kind == EventKind::attempt_started) {
+      layout = history.text(event.name);
+      if (lines.empty()) first_layout = layout;
       lines.push_back(
           {.attempt = event.attempt, .floor = event.b, .began = "never: it ended before", .what = {}, .ended = {}});
       continue;
     }
     if (lines.empty()) continue;
     AttemptLine& line = lines.back();
-    if ((event.kind == EventKind::restored || event.kind == EventKind::started_fresh) && event.rank <= 0)
+    if ((event.kind == EventKind::restored || event.kind == EventKind::started_fresh) && event.rank <= 0) {
       line.began = beginning_of(event, history);
+      if (layout != first_layout) line.began += fmt::format(", as {}", layout);
+    }
     if (event.kind == EventKind::attempt_ended) line.ended = history.text(event.name);
     std::string what = line_of(history, event);
     if (!what.empty()) line.what.push_back(std::move(what));
