@@ -14,10 +14,6 @@ std::vector<std::string> cannot_run(const Job& job) {
     reasons.push_back(fmt::format("model.kv_heads is {}: only as many as model.heads ({}) are supported yet",
                                   model.kv_heads, model.heads));
   }
-  if (model.experts > 0 && job.precision.parameters != Precision::fp32) {
-    reasons.push_back(fmt::format("precision.parameters is {}: with model.experts {} only fp32 is supported",
-                                  to_string(job.precision.parameters), model.experts));
-  }
   if (job.numerics != Numerics::pinned) reasons.emplace_back("numerics is native: only pinned is supported yet");
   return reasons;
 }

@@ -29,7 +29,7 @@ void round_operand(const Scalars& scalars, float* data, std::int64_t count) {
 }
 
 // Which results of a kernel are rounded: bit i is for part i of a pack, bit 0 for a result that is none.
-enum Narrowed : unsigned { none = 0, first = 1, second = 2, both = 3 };
+enum Narrowed : unsigned { none = 0, first = 1, second = 2, both = 3, third = 4 };
 
 // The fp32 kernel `run` for any precision.
 template <auto run, class Scalars, unsigned narrow>

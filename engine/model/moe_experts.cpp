@@ -11,15 +11,20 @@ namespace firedrill {
 
 Result<Value> moe_dispatch(std::span<const std::byte> scalars, std::span<Value> inputs) {
   const auto s = scalars_as<MoeScalars>(scalars);
-  const float* x = inputs[0].as<float>().data();
+  const Value& x = inputs[0];
+  const std::size_t row_size = s.width * size_of(x.dtype());
   const std::int32_t* place = inputs[1].as<std::int32_t>().data();
   std::vector<Value> by_expert;
   for (std::uint32_t expert = 0; expert < s.experts; ++expert) {
-    MutableValue rows(DType::f32, Shape{s.capacity, s.width});
-    float* to = rows.as<float>().data();
-    for (std::uint32_t row = 0; row < s.capacity; ++row, to += s.width) {
+    MutableValue rows(x.dtype(), Shape{s.capacity, s.width});
+    std::byte* to = rows.bytes().data();
+    for (std::uint32_t row = 0; row < s.capacity; ++row, to += row_size) {
       const std::int64_t token = *place++;
-      token < 0 ? std::fill_n(to, s.width, 0.0F) : std::copy_n(x + token * s.width, s.width, to);
+      if (token < 0) {
+        std::fill_n(to, row_size, std::byte{0});  // zero in every type
+      } else {
+        std::copy_n(x.bytes().data() + static_cast<std::size_t>(token) * row_size, row_size, to);
+      }
     }
     by_expert.push_back(std::move(rows).freeze());
   }

@@ -18,8 +18,9 @@
 //   dispatch           x [rows, tokens, width], places           -> pack by expert of x [capacity, width]
 //   combine            places, gates or nothing, pack by expert  -> [rows, tokens, width], added in expert order
 //   expert backward    parameters, x, gates, d out               -> pack {d x, d gates [capacity], d parameters}
-// All take MoeScalars, expert backward LaneScalars; its `d out` is that of the combined output in the expert's places.
-// An expert's forward is the lane kernel of the MLP.
+// With 16 bits (mixed.h) rows travel as they are, gates and what experts give back stay fp32, and gradients of
+// parameters are rounded. All take MoeScalars, expert backward LaneScalars; its `d out` is that of the combined output
+// in the expert's places. An expert's forward is the lane kernel of the MLP.
 #pragma once
 
 #include "engine/seam/compute.h"
@@ -32,9 +33,10 @@ struct MoeScalars {
   std::uint32_t top_k = 0;
   std::uint32_t capacity = 0;
   std::uint32_t rows = 0;
-  std::uint32_t tokens = 0;        // of a row, in the lane
-  std::uint32_t balance_bits = 0;  // float
-  std::uint32_t factor_bits = 0;   // float
+  std::uint32_t tokens = 0;                                      // of a row, in the lane
+  std::uint32_t balance_bits = 0;                                // float
+  std::uint32_t factor_bits = 0;                                 // float
+  std::uint32_t dtype = static_cast<std::uint32_t>(DType::f32);  // of parameters and activations
 };
 
 Result<Value> moe_route(std::span<const std::byte> scalars, std::span<Value> inputs);

@@ -5,19 +5,24 @@
 #include <cmath>
 
 #include "engine/model/lane_kernels.h"
+#include "engine/model/mixed.h"
 
 namespace firedrill {
 namespace {
 
-constexpr Kernel route_kernel = make_kernel("model.moe.route.forward", KernelKind::forward, moe_route);
-constexpr Kernel route_backward_kernel =
-    make_kernel("model.moe.route.backward", KernelKind::backward, moe_route_backward);
+// What goes into a sum over tp lanes is not rounded: the gradients of an expert's rows and gates, the router's of h.
+constexpr Kernel route_kernel =
+    make_kernel("model.moe.route.forward", KernelKind::forward, in_precision<moe_route, MoeScalars, Narrowed::none>);
+constexpr Kernel route_backward_kernel = make_kernel("model.moe.route.backward", KernelKind::backward,
+                                                     in_precision<moe_route_backward, MoeScalars, Narrowed::second>);
 constexpr Kernel dispatch_kernel = make_kernel("model.moe.dispatch", KernelKind::other, moe_dispatch);
 constexpr Kernel combine_kernel = make_kernel("model.moe.combine", KernelKind::other, moe_combine);
 constexpr Kernel expert_kernel =
-    make_kernel("model.moe.expert.forward", KernelKind::forward, mlp_lane_forward, WorkKind::expert);
+    make_kernel("model.moe.expert.forward", KernelKind::forward,
+                in_precision<mlp_lane_forward, LaneScalars, Narrowed::none>, WorkKind::expert);
 constexpr Kernel expert_backward_kernel =
-    make_kernel("model.moe.expert.backward", KernelKind::backward, moe_expert_backward, WorkKind::expert);
+    make_kernel("model.moe.expert.backward", KernelKind::backward,
+                in_precision<moe_expert_backward, LaneScalars, Narrowed::third>, WorkKind::expert);
 
 }  // namespace
 
@@ -37,11 +42,15 @@ MoeModel::MoeModel(const Job& job, Compute& compute)
       .top_k = static_cast<std::uint32_t>(spec_.top_k),
       .capacity = static_cast<std::uint32_t>(expert_capacity(spec_, std::int64_t{job.batch.lane_micro_batch} * tokens)),
       .rows = static_cast<std::uint32_t>(job.batch.lane_micro_batch),
-      .tokens = static_cast<std::uint32_t>(tokens)};
+      .tokens = static_cast<std::uint32_t>(tokens),
+      .dtype = static_cast<std::uint32_t>(dtype_of(job.precision.parameters))};
 }
 
 LaneScalars MoeModel::lane_scalars() const {
-  return {.width = scalars_.width, .hidden = static_cast<std::uint32_t>(spec_.hidden_size()), .tp_lanes = tp_lanes_};
+  return {.width = scalars_.width,
+          .hidden = static_cast<std::uint32_t>(spec_.hidden_size()),
+          .tp_lanes = tp_lanes_,
+          .dtype = scalars_.dtype};
 }
 
 Result<MoeModel::Routed> MoeModel::route(const Value& parameters, const Value& h, const Value& mask) const {

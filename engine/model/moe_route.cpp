@@ -6,6 +6,7 @@
 #include "engine/model/arithmetic.h"
 #include "engine/model/lane_shapes.h"
 #include "engine/model/matmul.h"
+#include "engine/model/mixed.h"
 #include "engine/model/moe_kernels.h"
 
 namespace firedrill {
@@ -59,6 +60,7 @@ class Routing {
     MutableValue parameters(DType::f32, Shape{flat_count(router_tensors(s_.experts, s_.width))});
     const Slots g(parameters.as<float>(), router_tensors(s_.experts, s_.width));
     g.clear_padding();
+    round_operand(s_, d_logits.data, n_ * experts_);
     matmul({g[0].data(), experts_, h_.columns}, ConstMatrix(d_logits).t(), h_);
     MutableValue dh(DType::f32, shape);
     matmul({dh.as<float>().data(), n_, h_.columns}, d_logits, weight_);

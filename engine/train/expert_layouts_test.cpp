@@ -81,6 +81,19 @@ TEST_F(ExpertLayouts, StagesRecomputeAndBucketsChangeNoBit) {
                        });
 }
 
+TEST_F(ExpertLayouts, SixteenBitsChangeNoBitEither) {
+  for (const Precision precision : {Precision::bf16, Precision::fp16}) {
+    Job job = expert_job({.dp = 4, .tp = 2, .cp = 2});
+    job.precision.parameters = precision;
+    job.precision.scaler.dynamic = precision == Precision::fp16;
+    expect_all_same(job, {
+                             {.dp = 4, .ep = 2},
+                             {.dp = 2, .tp = 2, .cp = 2, .ep = 4, .sequence_parallel = true},
+                             {.dp = 2, .pp = 2, .cp = 2, .ep = 4, .zero = 3, .recompute = Recompute::layer},
+                         });
+  }
+}
+
 // Rows that are not there must not take places from those that are, on any stage.
 TEST_F(ExpertLayouts, AStageInTheMiddleKnowsWhichRowsAreThere) {
   Job job = expert_job({.dp = 2, .cp = 2});
