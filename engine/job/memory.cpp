@@ -1,10 +1,7 @@
 #include "engine/job/memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "engine/job/pipeline.h"
 #include "engine/job/tensors.h"
@@ -114,26 +111,37 @@ class RankPlan {
            shard_range(held.segment.count, job_.lanes.dp, first).begin;
   }
 
-  // Accumulators of one own dp lane's gradients of a piece, in elements. Those of experts are of all lanes of the ep
-  // group, whose ranks run in lockstep.
-  std::int64_t accumulators_of(const HeldPiece& piece) const {
-    if (accumulators_ == Accumulators::one) return elements_of(piece);
+  // Elements, told apart because experts' gradients are exchanged on their own, behind the rest.
+  struct Elements {
+    std::int64_t rest = 0;
+    std::int64_t experts = 0;
+    std::int64_t all() const { return rest + experts; }
+    void add(const Held& held, std::int64_t elements) { (held.of_experts ? experts : rest) += elements; }
+    void add(const Elements& other) {
+      rest += other.rest;
+      experts += other.experts;
+    }
+  };
+
+  // Accumulators of one own dp lane's gradients of a piece. Those of experts are of all lanes of the ep group, whose
+  // ranks run in lockstep.
+  Elements accumulators_of(const HeldPiece& piece) const {
     const std::int64_t cps = place_.cp_lanes.count();
-    std::int64_t sum = 0;
+    Elements sum;
     each_segment(piece, [&](const Held& held) {
-      const std::int64_t slots = held.by_chunk ? place_.chunks.count() : held.of_experts ? layout_.ep : 1;
-      sum += held.segment.count * held.times * cps * slots;
+      std::int64_t slots = cps * (held.by_chunk ? place_.chunks.count() : held.of_experts ? layout_.ep : 1);
+      if (accumulators_ == Accumulators::one) slots = 1;
+      sum.add(held, held.segment.count * held.times * slots);
     });
     return sum;
   }
 
   // What is left of them when their exchange over dp lanes begins: one for each lane.
-  std::int64_t exchanged_of(const HeldPiece& piece) const {
-    if (accumulators_ == Accumulators::one) return elements_of(piece);
-    std::int64_t sum = 0;
+  Elements exchanged_of(const HeldPiece& piece) const {
+    Elements sum;
     each_segment(piece, [&](const Held& held) {
-      const int together = held.of_experts ? dp_ranks_of_experts() : 1;
-      sum += held.times * held.segment.count * together;
+      const bool together = held.of_experts && accumulators_ == Accumulators::by_lane;
+      sum.add(held, held.times * held.segment.count * (together ? dp_ranks_of_experts() : 1));
     });
     return sum;
   }
@@ -149,35 +157,70 @@ class RankPlan {
     return micro_batches > 1 ? fp32 : micro_batches * bytes_.gradient;
   }
 
-  // In the last backward accumulators become complete piece by piece, and buckets of them start on their exchange,
-  // which ends with the step.
-  std::int64_t gradients() const {
-    const std::int64_t lanes = accumulators_ == Accumulators::one ? 1 : place_.dp_lanes.count();
-    const int adds =
-        accumulators_ == Accumulators::one ? micro_batches_per_rank(layout_, job_) : job_.batch.accumulation;
-    const std::int64_t full = accumulator_bytes(adds);
-    const std::int64_t before = accumulator_bytes(adds - 1);  // those of the last lane
+  // Accumulators and sums in the course of a step, and the bucket that waits.
+  struct GradientBytes {
+    std::int64_t lanes = 1;  // with accumulators of their own
+    std::int64_t full = fp32;
     std::int64_t live = 0;
-    for (const auto& pieces : stages_) {
-      for (const HeldPiece& piece : pieces) live += ((lanes - 1) * full + before) * accumulators_of(piece);
-    }
-    std::int64_t peak = live;
+    std::int64_t peak = 0;
     std::int64_t waiting_bytes = 0;
-    std::int64_t freed = 0;  // once the bucket is on its way, in fp32
-    for (auto pieces = stages_.rbegin(); pieces != stages_.rend(); ++pieces) {
-      for (auto piece = pieces->rbegin(); piece != pieces->rend(); ++piece) {
-        live += accumulators_of(*piece) * (full - before);
-        peak = std::max(peak, live);
-        freed += lanes * (accumulators_of(*piece) * full - exchanged_of(*piece) * fp32);
-        waiting_bytes += elements_of(*piece) * fp32;
-        if (layout_.bucket_bytes == 0 || waiting_bytes < layout_.bucket_bytes) continue;
-        live -= freed;
-        peak = std::max(peak, live);
-        waiting_bytes = 0;
-        freed = 0;
+    Elements waiting = {};    // of one lane
+    Elements exchanged = {};  // what the trees over chunks and cp lanes leave of them
+
+    void add(std::int64_t bytes) {
+      live += bytes;
+      peak = std::max(peak, live);
+    }
+    // Accumulators are fp32 when the trees add them up.
+    void exchange(std::int64_t accumulators, std::int64_t left) {
+      add(lanes * accumulators * (fp32 - full));
+      add(lanes * (left - accumulators) * fp32);
+    }
+    void exchange_waiting() {
+      exchange(waiting.rest, exchanged.rest);
+      exchange(waiting.experts, exchanged.experts);
+      waiting_bytes = 0;
+      waiting = exchanged = {};
+    }
+  };
+
+  // In the last backward of a run of layers its accumulators become complete piece by piece, and buckets of them start
+  // on their exchange, which ends with the step.
+  void last_backward(const std::vector<HeldPiece>& pieces, std::int64_t added, GradientBytes& gradients) const {
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      const Elements own = accumulators_of(*piece);
+      gradients.add(own.all() * added);
+      gradients.waiting.add(own);
+      gradients.exchanged.add(exchanged_of(*piece));
+      gradients.waiting_bytes += elements_of(*piece) * fp32;
+      if (layout_.bucket_bytes != 0 && gradients.waiting_bytes >= layout_.bucket_bytes) gradients.exchange_waiting();
+    }
+  }
+
+  std::int64_t gradients() const {
+    const bool one = accumulators_ == Accumulators::one;
+    const int units = micro_batches_per_rank(layout_, job_);
+    const int adds = one ? units : job_.batch.accumulation;
+    const auto added = [&](int unit) { return accumulator_bytes(unit % adds + 1) - accumulator_bytes(unit % adds); };
+    GradientBytes gradients{.lanes = one ? 1 : place_.dp_lanes.count(), .full = accumulator_bytes(adds)};
+    std::vector<std::int64_t> own;  // elements, by run of layers
+    for (const auto& pieces : stages_) {
+      std::int64_t& sum = own.emplace_back();
+      for (const HeldPiece& piece : pieces) sum += accumulators_of(piece).all();
+    }
+    const auto backward = [&](std::size_t stage, int unit) {
+      if (unit == units - 1) return last_backward(stages_[stage], added(unit), gradients);
+      gradients.add(own[stage] * added(unit));
+    };
+    if (layout_.schedule != PipelineSchedule::interleaved) {
+      for (int unit = 0; unit < units; ++unit) backward(0, unit);
+    } else {
+      for (const PipelineAction& action : pipeline_actions(layout_, pp_, units)) {
+        if (action.backward) backward(static_cast<std::size_t>(action.stage), action.unit);
       }
     }
-    return std::max(peak, live - freed);
+    gradients.exchange_waiting();
+    return gradients.peak;
   }
 
   // One activation as this rank has it: of its chunks.
@@ -213,12 +256,14 @@ class RankPlan {
     }
     const bool has_head = pieces.back().role == PieceRole::head;
     const bool has_layers = pieces.size() > (has_head ? 1U : 0U) + (pieces.front().role == PieceRole::embed ? 1U : 0U);
-    if (has_head && !runs_whole(job_)) stage.kept += 3 * static_cast<std::int64_t>(sizeof(float)) * tokens();
+    const std::int64_t statistics = has_head && !runs_whole(job_) ? 3 * fp32 * tokens() : 0;  // of the softmax
+    stage.kept += statistics;
     const std::int64_t not_kept = by_layer && has_layers ? x : 0;  // the input of an MLP: in hand, or computed again
     // The output in hand; a head has none.
     stage.forward = (has_head ? 0 : x) + not_kept;
-    // Gradient in and out; a head has none that comes in, and its own input is gone when the layers begin.
-    stage.backward = (has_head ? x : 2 * x) + not_kept;
+    // Gradient in and out; a head has none that comes in, and its own input and statistics are gone when the layers
+    // begin.
+    stage.backward = has_head ? std::max(x, x + not_kept - statistics) : 2 * x + not_kept;
     return stage;
   }
 
@@ -285,15 +330,27 @@ class RankPlan {
       buffers += layout_.bucket_bytes == 0 ? gradients : std::min<std::int64_t>(layout_.bucket_bytes, gradients);
     }
     if (layout_.zero >= 3 && layout_.dp > 1) {
-      std::int64_t largest = 0;
-      for (const auto& pieces : stages_) {
-        for (const HeldPiece& piece : pieces) largest = std::max(largest, elements_of(piece));
-      }
-      buffers += largest * bytes_.parameter * (layout_.prefetch ? 2 : 1);
+      buffers += gathered() * bytes_.parameter;
     }
     if (layout_.tp > 1) buffers += tokens() * job_.model.width * bytes_.activation;
     if (layout_.pp > 1) buffers += activation();
     return buffers;
+  }
+
+  // The most elements that are whole at once with ZeRO 3: those of a piece, and with prefetch of the one behind it; an
+  // attention that runs again for the input of its MLP stays until its own backward.
+  std::int64_t gathered() const {
+    std::int64_t most = 0;
+    for (const auto& pieces : stages_) {
+      std::int64_t before = 0;
+      for (const HeldPiece& piece : pieces) {
+        const std::int64_t own = elements_of(piece);
+        const bool again = layout_.recompute == Recompute::layer && piece.role == PieceRole::mlp;
+        most = std::max(most, own + (layout_.prefetch || again ? before : 0));
+        before = own;
+      }
+    }
+    return most;
   }
 
   const Job& job_;
@@ -305,8 +362,6 @@ class RankPlan {
   PieceSize sizes_[4];
   std::vector<std::vector<HeldPiece>> stages_;
 };
-
-std::int64_t reserve_of(std::int64_t gpu_memory) { return gpu_memory / 10; }
 
 }  // namespace
 
@@ -321,47 +376,6 @@ RankMemory memory_of(const Job& job, const Layout& layout, int pp, int dp, Accum
 
 int micro_batches_in_flight(const Job& job, const Layout& layout, int pp) {
   return RankPlan(job, layout, pp, 0).in_flight();
-}
-
-std::string rounded_bytes(double bytes) {
-  static constexpr std::string_view units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  std::size_t unit = 0;
-  for (; std::abs(bytes) >= 999.5 && unit + 1 < std::size(units); ++unit) bytes /= 1000;
-  return fmt::format("{:.{}f}{}", bytes, unit < 2 || std::abs(bytes) >= 100 ? 0 : 1, units[unit]);
-}
-
-MemoryPlan plan_memory(const Job& job, const Layout& layout, const MemoryOptions& options) {
-  MemoryPlan plan{.gpu_memory = options.gpu_memory, .reserve = reserve_of(options.gpu_memory)};
-  const int together = layout.cp * layout.tp;  // ranks of one (pp, dp)
-  for (int pp = 0; pp < layout.pp; ++pp) {
-    const std::size_t first = plan.classes.size();
-    const int in_flight = micro_batches_in_flight(job, layout, pp);
-    for (int dp = 0; dp < layout.dp; ++dp) {
-      const RankMemory memory = memory_of(job, layout, pp, dp, options.accumulators);
-      const auto known = std::find_if(plan.classes.begin() + static_cast<std::ptrdiff_t>(first), plan.classes.end(),
-                                      [&memory](const RankClass& other) { return other.memory == memory; });
-      if (known != plan.classes.end()) {
-        known->ranks += together;
-      } else {
-        plan.classes.push_back({.pp = pp,
-                                .first_rank = (pp * layout.dp + dp) * together,
-                                .ranks = together,
-                                .in_flight = in_flight,
-                                .memory = memory});
-      }
-    }
-  }
-  for (std::size_t i = 0; i < plan.classes.size(); ++i) {
-    if (plan.classes[i].memory.total() > plan.classes[plan.worst].memory.total()) plan.worst = i;
-  }
-  return plan;
-}
-
-std::int64_t memory_needed(const Job& job, const Layout& layout, const MemoryOptions& options) {
-  std::int64_t most = 0;
-  for (int pp = 0; pp < layout.pp; ++pp)
-    most = std::max(most, memory_of(job, layout, pp, 0, options.accumulators).total());
-  return most + reserve_of(options.gpu_memory);
 }
 
 }  // namespace firedrill

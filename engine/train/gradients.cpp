@@ -182,13 +182,16 @@ Status GradientSums::start(const NetworkContext& context, Bucket bucket, bool as
   exchanged_.insert(exchanged_.end(), bucket.accumulators.begin(), bucket.accumulators.end());
   const std::int64_t accumulators = bytes_in(bucket);
   FD_TRY_VOID(widen(bucket));
+  const std::int64_t widened = bytes_in(bucket);
+  bytes_.let_go(accumulators);
+  bytes_.take(widened);
   if (!model_.whole()) {
     FD_TRY_VOID(reduce_chunks(context, bucket));
     FD_TRY_VOID(reduce_cp(context, bucket));
   }
   context.rules.order_exchange(holdings_, bucket.accumulators);
   const std::int64_t on_their_way = bytes_in(bucket);
-  bytes_.let_go(accumulators);
+  bytes_.let_go(widened);
   bytes_.take(on_their_way);
   Started& started = started_.emplace_back(Started{.bucket = std::move(bucket), .parts = {}, .bytes = on_their_way});
   return holdings_.shards_gradients() ? scatter_dp(context, started, aside) : reduce_dp(context, started, aside);

@@ -91,6 +91,22 @@ TEST_F(PlannedMemory, OfPipelinesIsWhatTheirStagesHold) {
   }
 }
 
+// The second run of layers is complete, and on its way, before the first has all of its accumulators.
+TEST_F(PlannedMemory, OfInterleavedStagesIsWhatTheyHoldWhileBucketsAreOnTheirWay) {
+  for (const int dp : {2, 4}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const int bucket : {4096, 20000}) {
+        expect_as_planned(nano_hybrid(), {.dp = dp,
+                                          .pp = 2,
+                                          .zero = zero,
+                                          .schedule = PipelineSchedule::interleaved,
+                                          .virtual_stages = 2,
+                                          .bucket_bytes = bucket});
+      }
+    }
+  }
+}
+
 TEST_F(PlannedMemory, OfExpertsIsWhatTheirRanksHold) {
   const Job job = moe_nano();
   for (const int zero : {0, 1, 2, 3}) {
@@ -110,7 +126,12 @@ TEST_F(PlannedMemory, OfSixteenBitsAndTiedWeightsIsWhatTheirRanksHold) {
     expect_as_planned(job, {.dp = 2, .tp = 2, .zero = zero, .bucket_bytes = 4096});
     expect_as_planned(job, {.dp = 4, .pp = 2, .cp = 2, .zero = zero});
   }
+  for (const int cp : {1, 2}) expect_as_planned(job, {.pp = 2, .cp = cp, .recompute = Recompute::layer});
   job.batch.accumulation = 1;
+  for (const int bucket : {0, 4096}) {  // fp32 for the trees over cp lanes
+    expect_as_planned(job, {.dp = 4, .cp = 2, .bucket_bytes = bucket});
+    expect_as_planned(job, {.dp = 2, .tp = 2, .sequence_parallel = true, .bucket_bytes = bucket});
+  }
   for (const int zero : {0, 3}) expect_as_planned(job, {.dp = 4, .zero = zero, .bucket_bytes = zero * 1000});
 }
 
