@@ -8,6 +8,8 @@
 namespace firedrill {
 namespace {
 
+constexpr double fp32 = 4;  // bytes
+
 double ring(int size) { return size > 1 ? static_cast<double>(size - 1) / size : 0; }
 
 // What one rank computes and sends, of a stage with the mean number of layers.
@@ -18,7 +20,9 @@ class Step {
         layout_(layout),
         bytes_(element_bytes(job)),
         units_(micro_batches_per_rank(layout, job)),
-        layers_(static_cast<double>(job.model.layers) / layout.pp) {}
+        layers_(static_cast<double>(job.model.layers) / layout.pp),
+        rest_(mean_of(&Step::rest_of)),
+        experts_(mean_of(&Step::experts_of)) {}
 
   double compute() const {
     const double lanes = static_cast<double>(job_.lanes.tp / layout_.tp) * (job_.lanes.cp / layout_.cp);
@@ -33,9 +37,16 @@ class Step {
 
   double bytes_of(std::string_view group) const {
     if (group == "tp") return 4 * layers_ * units_ * 2 * ring(layout_.tp) * activation();  // two sums each way
-    if (group == "cp") return 3 * layers_ * units_ * ring(layout_.cp) * keys();  // gathered twice, reduced once
+    if (group == "cp") {  // keys gathered twice, reduced once
+      return 3 * layers_ * units_ * ring(layout_.cp) * keys() + over_cp(layout_.cp, rest_, layout_.dp) +
+             (layout_.ep > 1 ? 0 : over_cp(layout_.cp, experts_, layout_.dp));
+    }
     if (group == "ep") return 4 * layers_ * units_ * ring(layout_.ep) * routed();
-    if (group == "dp") return ring(layout_.dp) * gradients();
+    if (group == "dp") return ring(layout_.dp) * (rest_ + (layout_.ep > 1 ? 0 : experts_)) * gradient_bytes();
+    const ExpertBlock block = expert_block(layout_);
+    if (group == "expert.cp") return over_cp(layout_.cp / block.cp, experts_, layout_.dp / block.dp);
+    if (group == "expert.dp") return ring(layout_.dp / block.dp) * experts_ * gradient_bytes();
+    if (group == "tied") return own_lanes() * static_cast<double>(size_of(PieceRole::embed, job_).lane.count) * fp32;
     if (group == "pp") return 2.0 * units_ * layout_.virtual_stages * activation();
     return 0;
   }
@@ -43,7 +54,7 @@ class Step {
   // Messages of a step, each of which waits for a link.
   double messages_of(std::string_view group, int size) const {
     if (group == "tp" || group == "ep") return 4 * layers_ * units_ * (size - 1);
-    if (group == "cp") return 3 * layers_ * units_ * (size - 1);
+    if (group == "cp") return (3 * layers_ * units_ + 2) * (size - 1);
     if (group == "pp") return 2.0 * units_ * layout_.virtual_stages;
     return 2.0 * (size - 1);
   }
@@ -67,18 +78,29 @@ class Step {
     return job_.batch.lane_micro_batch * job_.model.sequence * width * bytes_.activation;
   }
   double routed() const { return job_.model.capacity_factor * job_.model.top_k * activation(); }
-  // All-reduce, or reduce-scatter and gather; with ZeRO 3 parameters are gathered for each forward and backward.
-  double gradients() const {
-    const auto of = [&](PieceRole role) {
-      const PieceSize size = size_of(role, job_);
-      const double own = static_cast<double>(job_.lanes.tp) / layout_.tp;
-      return static_cast<double>(size.shared.count + size.router.count) + own * static_cast<double>(size.lane.count) +
-             own * static_cast<double>(size.expert.count) * job_.model.experts / layout_.ep;
-    };
-    const double ends = (of(PieceRole::embed) + of(PieceRole::head)) / layout_.pp;
-    const double elements = ends + layers_ * (of(PieceRole::attention) + of(PieceRole::mlp));
-    const double gathers = layout_.zero >= 3 ? 2.0 * units_ : 1;
-    return elements * (bytes_.gradient + gathers * bytes_.parameter);
+  double own_lanes() const { return static_cast<double>(job_.lanes.tp) / layout_.tp; }
+  // Elements of what the rank holds: in a stage of `layers_` layers, and its part of the ends.
+  double mean_of(double (Step::*of)(PieceRole) const) const {
+    const double ends = ((this->*of)(PieceRole::embed) + (this->*of)(PieceRole::head)) / layout_.pp;
+    return ends + layers_ * ((this->*of)(PieceRole::attention) + (this->*of)(PieceRole::mlp));
+  }
+  double rest_of(PieceRole role) const {
+    const PieceSize size = size_of(role, job_);
+    return static_cast<double>(size.shared.count + size.router.count) +
+           own_lanes() * static_cast<double>(size.lane.count);
+  }
+  double experts_of(PieceRole role) const {
+    return own_lanes() * static_cast<double>(size_of(role, job_).expert.count) * job_.model.experts / layout_.ep;
+  }
+  // Gradients are added over cp ranks before the rank's dp lanes are, of which there are so many among `dp` ranks.
+  double over_cp(int ranks, double elements, int dp) const {
+    return 2 * ring(ranks) * elements * fp32 * job_.lanes.dp / dp;
+  }
+  // For each element over a dp group. Sums travel in fp32: all-reduced, or from ZeRO 2 on reduced and scattered. From
+  // ZeRO 1 on the new parameters are gathered, with ZeRO 3 for each forward and each backward.
+  double gradient_bytes() const {
+    const double gathers = layout_.zero == 0 ? 0 : layout_.zero < 3 ? 1 : 2.0 * units_;
+    return (layout_.zero >= 2 ? 1 : 2) * fp32 + gathers * bytes_.parameter;
   }
 
   const Job& job_;
@@ -86,6 +108,8 @@ class Step {
   ElementBytes bytes_;
   int units_;
   double layers_;
+  double rest_;     // elements that the rank holds of all but experts
+  double experts_;  // and of experts
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ int nodes_of(const Job& job, const Spread& spread, int world) {
   const int block = spread.stride * spread.size;
   for (int first = 0; first < world; first += block) {
     for (int offset = 0; offset < spread.stride; ++offset) {
+      if (first + offset + (spread.size - 1) * spread.stride >= world) break;  // ranks between two ends
       int nodes = 0;
       int last = -1;
       for (int i = 0; i < spread.size; ++i) {
@@ -42,9 +43,19 @@ int nodes_of(const Job& job, const Spread& spread, int world) {
 
 std::vector<GroupPlacement> placement_of(const Job& job, const Layout& layout) {
   const int inner = layout.tp * layout.cp;
-  const Spread all[] = {
-      {"tp", layout.tp, 1},     {"cp", layout.cp, layout.tp},         {"ep", layout.ep, layout.tp},
-      {"dp", layout.dp, inner}, {"pp", layout.pp, inner * layout.dp}, {"world", layout.world_size(), 1}};
+  const ExpertBlock block = expert_block(layout);
+  // With ep of 1 those that hold the same experts are the cp and dp groups.
+  const bool experts = layout.ep > 1;
+  const bool tied = job.model.tied_embedding && layout.pp > 1;
+  const Spread all[] = {{"tp", layout.tp, 1},
+                        {"cp", layout.cp, layout.tp},
+                        {"ep", layout.ep, layout.tp},
+                        {"dp", layout.dp, inner},
+                        {"pp", layout.pp, inner * layout.dp},
+                        {"expert.cp", experts ? layout.cp / block.cp : 1, layout.tp * block.cp},
+                        {"expert.dp", experts ? layout.dp / block.dp : 1, inner * block.dp},
+                        {"tied", tied ? 2 : 1, inner * layout.dp * (layout.pp - 1)},
+                        {"world", layout.world_size(), 1}};
   std::vector<GroupPlacement> placements;
   for (const Spread& spread : all) {
     if (spread.size < 2) continue;
@@ -73,6 +84,11 @@ std::vector<std::string> warnings_of(const Job& job, const Layout& layout) {
         "exchanges take the link between nodes ({} instead of {}); inside a node are at most tp {}",
         layout.tp, job.cluster.ranks_per_node, format_bandwidth(job.cluster.bandwidth_between_nodes),
         format_bandwidth(job.cluster.bandwidth_in_node), std::gcd(job.lanes.tp, job.cluster.ranks_per_node)));
+  }
+  if (layout.prefetch && layout.zero != 3) {
+    warnings.push_back(fmt::format(
+        "layout.prefetch is on and layout.zero is {}: parameters are gathered with zero 3 only, so it does nothing",
+        layout.zero));
   }
   const int units = micro_batches_per_rank(layout, job);
   if (units < layout.pp) {

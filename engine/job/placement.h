@@ -26,14 +26,14 @@ struct GroupPlacement {
   bool crosses() const { return nodes > 1; }
 };
 
-// Of the groups with more than one rank, in the order tp, cp, ep, dp, pp, world.
+// Of the groups with more than one rank, in the order tp, cp, ep, dp, pp, expert.cp, expert.dp, tied, world.
 std::vector<GroupPlacement> placement_of(const Job& job, const Layout& layout);
 
 // "tp: 8 ranks, inside a node (100GB/s)".
 std::string to_string(const GroupPlacement& placement);
 
-// What works and yet costs time: a tp group that leaves a node, fewer micro-batches than pipeline stages. In words,
-// with the numbers.
+// What works and yet costs time: a tp group that leaves a node, fewer micro-batches than pipeline stages; and what
+// does nothing. In words, with the numbers.
 std::vector<std::string> warnings_of(const Job& job, const Layout& layout);
 
 }  // namespace firedrill

@@ -90,6 +90,31 @@ TEST(Planner, OnlyLegalLayoutsThatFitAreProposedInTheSmallestWorld) {
   EXPECT_THAT(layouts_that_fit(job, {.memory = {.gpu_memory = 1000}}), IsEmpty());
 }
 
+// The list of layouts and the plan of one say the same of its worst rank, also where shards are unequal.
+TEST(Planner, WhatASearchNeedsIsWhatThePlanNeeds) {
+  Job job = hybrid();
+  job.lanes.dp = 6;
+  for (const int dp : {2, 3, 6}) {
+    for (const int zero : {0, 1, 2, 3}) {
+      const Layout layout{.dp = dp, .tp = 2, .pp = 2, .zero = zero};
+      EXPECT_EQ(memory_needed(job, layout, {}), plan_memory(job, layout, {}).needed()) << to_string(layout);
+    }
+  }
+}
+
+TEST(Planner, WithZero3AnAttentionThatRunsAgainIsWholeBesideItsMlp) {
+  const Job job = hybrid();
+  const auto buffers = [&job](Layout layout) { return memory_of(job, layout, 1, 0).buffers; };
+  const Layout plain{.dp = 4, .pp = 4, .zero = 3};  // one layer to a stage
+  Layout again = plain;
+  again.recompute = Recompute::layer;
+  const PieceSize attention = size_of(PieceRole::attention, job);
+  const PieceSize mlp = size_of(PieceRole::mlp, job);
+  const auto bytes = [&job](const PieceSize& size) { return 4 * (size.shared.count + job.lanes.tp * size.lane.count); };
+  ASSERT_LT(bytes(attention), bytes(mlp));
+  EXPECT_EQ(buffers(again) - buffers(plain), bytes(attention));
+}
+
 TEST(Placement, NamesTheGroupsThatCrossNodes) {
   Job job = hybrid();
   job.cluster.ranks_per_node = 4;
@@ -109,18 +134,32 @@ TEST(Placement, NamesTheGroupsThatCrossNodes) {
 TEST(Placement, AgreesWithTheGroupsThatRanksAreIn) {
   Job job = hybrid();
   job.cluster.ranks_per_node = 3;
-  const Layout layout{.dp = 4, .tp = 2, .pp = 2, .cp = 2};
-  std::map<std::string, int> nodes;
-  for (int rank = 0; rank < layout.world_size(); ++rank) {
-    const Groups groups = groups_of(job, layout, rank);
-    for (const Group& group : {groups.tp, groups.cp, groups.dp, groups.pp, groups.world}) {
-      std::set<int> of_group;
-      for (const int member : group.ranks) of_group.insert(node_of(job, member));
-      nodes[group.name] = std::max(nodes[group.name], static_cast<int>(of_group.size()));
+  job.model.experts = 8;
+  job.model.tied_embedding = true;
+  for (const int ep : {1, 2, 4}) {
+    const Layout layout{.dp = 4, .tp = 2, .pp = 3, .cp = 2, .ep = ep};
+    std::map<std::string, int> nodes;
+    std::map<std::string, int> sizes;
+    for (int rank = 0; rank < layout.world_size(); ++rank) {
+      const Groups groups = groups_of(job, layout, rank);
+      for (const Group& group : {groups.tp, groups.cp, groups.ep, groups.dp, groups.pp, groups.expert_cp,
+                                 groups.expert_dp, groups.tied, groups.world}) {
+        std::set<int> of_group;
+        for (const int member : group.ranks) of_group.insert(node_of(job, member));
+        nodes[group.name] = std::max(nodes[group.name], static_cast<int>(of_group.size()));
+        sizes[group.name] = std::max(sizes[group.name], group.size());
+      }
     }
-  }
-  for (const GroupPlacement& placement : placement_of(job, layout)) {
-    EXPECT_EQ(placement.nodes, nodes[placement.group]) << placement.group;
+    std::set<std::string> placed;
+    for (const GroupPlacement& placement : placement_of(job, layout)) {
+      EXPECT_EQ(placement.nodes, nodes[placement.group]) << placement.group;
+      EXPECT_EQ(placement.size, sizes[placement.group]) << placement.group;
+      placed.insert(placement.group);
+    }
+    for (const auto& [group, size] : sizes) {
+      const bool named_before = ep == 1 && group.starts_with("expert.");  // as the cp and dp groups
+      EXPECT_EQ(placed.contains(group), size > 1 && !named_before) << group;
+    }
   }
 }
 
@@ -129,6 +168,55 @@ TEST(Placement, WarnsOfFewerMicroBatchesThanStagesWithTheBubble) {
   EXPECT_THAT(warnings_of(job, {.dp = 4, .pp = 4}),
               ElementsAre(AllOf(HasSubstr("layout.pp is 4 and a rank has 2 micro-batches"), HasSubstr("60 %"))));
   EXPECT_THAT(warnings_of(job, {.dp = 2, .pp = 4}), IsEmpty());
+}
+
+TEST(Placement, WarnsOfAPrefetchThatDoesNothing) {
+  EXPECT_THAT(warnings_of(hybrid(), {.dp = 4, .zero = 2, .prefetch = true}),
+              ElementsAre(AllOf(HasSubstr("layout.prefetch is on and layout.zero is 2"), HasSubstr("does nothing"))));
+  EXPECT_THAT(warnings_of(hybrid(), {.dp = 4, .zero = 3, .prefetch = true}), IsEmpty());
+}
+
+double bytes_over(const Job& job, const Layout& layout, const std::string& group) {
+  for (const GroupExchange& exchange : estimate_step(job, layout).exchanges) {
+    if (exchange.placement.group == group) return exchange.bytes;
+  }
+  return 0;
+}
+
+// By hand, with n the elements that a rank holds: a ring over 4 dp ranks sends 3/4 of them once for each half.
+TEST(Estimate, GradientsTravelInFp32AndParametersInTheirOwn) {
+  Job job = hybrid();
+  job.precision.parameters = Precision::bf16;
+  const std::int64_t n = memory_of(job, {.dp = 4}, 0, 0).parameters / 2;
+  const auto over_dp = [&job](int zero) { return bytes_over(job, {.dp = 4, .zero = zero}, "dp"); };
+  const double half = 0.75 * static_cast<double>(n);
+  EXPECT_DOUBLE_EQ(over_dp(0), half * 8);
+  EXPECT_DOUBLE_EQ(over_dp(1), half * (8 + 2));
+  EXPECT_DOUBLE_EQ(over_dp(2), half * (4 + 2));
+  EXPECT_DOUBLE_EQ(over_dp(3), half * (4 + 2 * 2 * 2));  // for two micro-batches, forward and backward
+}
+
+// Over 2 cp ranks half of each of two halves, for each of the rank's 2 dp lanes; keys besides: gathered twice and
+// reduced once in 4 layers and 4 micro-batches, half of 32 tokens x 2 x 16 numbers.
+TEST(Estimate, GradientsAreAddedOverContextRanksToo) {
+  const Job job = hybrid();
+  const Layout layout{.dp = 2, .cp = 2};
+  const double n = static_cast<double>(memory_of(job, layout, 0, 0).parameters) / 4;
+  const double keys = 3 * 4 * 4 * 0.5 * (32 * 2 * 16 * 4);
+  EXPECT_DOUBLE_EQ(bytes_over(job, layout, "cp"), keys + 2 * 0.5 * n * 4 * 2);
+}
+
+// 8 experts over ep groups of 2 dp ranks, of which there are 2: half of each of two halves of 4 experts' gradients.
+TEST(Estimate, ExpertGradientsTravelAmongThoseThatHoldTheSameExperts) {
+  Job job = hybrid();
+  job.model.experts = 8;
+  const Layout layout{.dp = 4, .ep = 2};
+  const auto own = 4.0 * 4 * 2 * static_cast<double>(size_of(PieceRole::mlp, job).expert.count);  // layers, experts, tp
+  const double all = static_cast<double>(memory_of(job, layout, 0, 0).parameters) / 4;
+  EXPECT_DOUBLE_EQ(bytes_over(job, layout, "expert.dp"), 2 * 0.5 * own * 4);
+  EXPECT_DOUBLE_EQ(bytes_over(job, layout, "dp"), 2 * 0.75 * (all - own) * 4);
+  EXPECT_EQ(bytes_over(job, layout, "expert.cp"), 0);
+  EXPECT_GT(bytes_over(job, {.dp = 2, .cp = 2}, "cp"), 2 * 0.5 * 2 * own * 4 * 2);  // all 8 experts of each rank
 }
 
 TEST(Placement, MistakesNameTheNearestLayouts) {
