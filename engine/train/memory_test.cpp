@@ -117,6 +117,16 @@ TEST_F(PlannedMemory, OfExpertsIsWhatTheirRanksHold) {
   }
 }
 
+TEST_F(PlannedMemory, OfExpertsOfSixteenBitsIsWhatTheirRanksHold) {
+  Job job = moe_nano();
+  job.precision.parameters = Precision::bf16;
+  job.batch.accumulation = 1;
+  for (const int bucket : {0, 4096}) {
+    expect_as_planned(job, {.dp = 4, .ep = 2, .bucket_bytes = bucket});
+    expect_as_planned(job, {.dp = 2, .cp = 2, .ep = 4, .bucket_bytes = bucket});
+  }
+}
+
 TEST_F(PlannedMemory, OfSixteenBitsAndTiedWeightsIsWhatTheirRanksHold) {
   Job job = nano_hybrid();
   job.precision.parameters = Precision::bf16;
