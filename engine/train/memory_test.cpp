@@ -51,9 +51,7 @@ class PlannedMemory : public testing::Test {
       EXPECT_EQ(planned.gradients, used.gradients) << where;
       EXPECT_EQ(planned.masters, used.masters) << where;
       EXPECT_EQ(planned.moments, used.moments) << where;
-      EXPECT_NEAR(static_cast<double>(planned.activations), static_cast<double>(used.activations),
-                  0.1 * static_cast<double>(used.activations))
-          << where;
+      EXPECT_EQ(planned.activations, used.activations) << where;
       EXPECT_GT(used.activations, 0) << where;
     }
   }
