@@ -41,6 +41,7 @@ TEST(OtherJob, AnotherModelAndOtherLanesAreNamedWithBothSides) {
 TEST(OtherJob, AnotherBatchIsNamedWithBothSides) {
   const Error error = refusal_for([](Job& job) { job.batch.accumulation = 2; });
   EXPECT_THAT(error.message, HasSubstr("batch.accumulation: 1 there, 2 here"));
+  EXPECT_THAT(error.message, HasSubstr("with another batch convergence must be revalidated"));
 }
 
 }  // namespace

@@ -41,7 +41,17 @@ inline std::vector<Job> shipped_jobs() {
   hybrid.model = {.layers = 4, .width = 16, .heads = 2, .sequence = 16, .dropout = 0.1};
   hybrid.lanes = {.dp = 4, .tp = 2, .cp = 2};
   hybrid.batch = {.lane_micro_batch = 1, .accumulation = 2};
-  return {nano, tiny, small, hybrid};
+
+  Job experts = hybrid;
+  experts.name = "moe-nano";
+  experts.model = {.layers = 2, .width = 16, .heads = 2, .hidden = 16, .sequence = 16, .dropout = 0.1, .experts = 8};
+
+  Job mixed = hybrid;
+  mixed.name = "nano-mixed";
+  mixed.model = {.layers = 2, .width = 12, .heads = 2, .sequence = 16, .dropout = 0.1, .tied_embedding = true};
+  mixed.precision.parameters = Precision::fp16;
+  mixed.precision.scaler = {.dynamic = true, .initial_scale = 0x1p24, .growth_interval = 2};
+  return {nano, tiny, small, hybrid, experts, mixed};
 }
 
 }  // namespace firedrill

@@ -1,7 +1,10 @@
 // The jobs that the engine's tests know by value are the files.
 #include "engine/train/shipped_jobs.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
 
 #include "harness/scenario/scenario.h"
 
@@ -19,6 +22,16 @@ TEST(ShippedJobFiles, SayWhatTheEnginesTestsHold) {
       EXPECT_EQ(ours[i].value, theirs[i].value) << job.name << ": " << ours[i].name;
     }
   }
+}
+
+TEST(ShippedJobFiles, AreAllAmongThem) {
+  std::vector<std::string> known;
+  for (const Job& job : shipped_jobs()) known.push_back(job.name + ".yaml");
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios/jobs")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(known, testing::UnorderedElementsAreArray(files));
 }
 
 }  // namespace
