@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/base/units.h"
+#include "engine/seam/pulse.h"
 #include "faults/injector.h"
 #include "faults/mistakes.h"
 #include "faults/operations.h"
@@ -21,19 +22,25 @@ bool only_fails_tries(const FaultSpec& fault) {
   return of_files(fault.kind) && fault.at.phase && saves(*fault.at.phase) && fault.times > 0;
 }
 
-// Kinds that a correct engine goes on under, in the same try.
-bool ends_nothing(FaultKind kind) {
-  return kind == FaultKind::slow_disk || kind == FaultKind::clock_skew || kind == FaultKind::lying_sync;
+// A correct engine goes on under it, in the same try.
+bool ends_nothing(const FaultSpec& fault, const Job& job) {
+  switch (fault.kind) {
+    case FaultKind::slow: return slows_within_bound(fault, job);
+    case FaultKind::slow_disk:
+    case FaultKind::clock_skew:
+    case FaultKind::lying_sync: return true;
+    default: return false;
+  }
 }
 
-int tries_failed_by(const FaultSpec& fault) {
-  if (fault.at.phase == Phase::retire || ends_nothing(fault.kind)) return 0;
+int tries_failed_by(const FaultSpec& fault, const Job& job) {
+  if (fault.at.phase == Phase::retire || ends_nothing(fault, job)) return 0;
   return fault.at.attempt ? std::min(fault.times, tries_a_publish) : fault.times;
 }
 
 // The most attempts that one fault can end; nothing if there is no bound.
-std::optional<int> attempts_ended_by(const FaultSpec& fault) {
-  if (ends_nothing(fault.kind)) return 0;
+std::optional<int> attempts_ended_by(const FaultSpec& fault, const Job& job) {
+  if (ends_nothing(fault, job)) return 0;
   if (fault.at.attempt) return 1;
   if (fault.times == 0) return std::nullopt;
   return fault.times;
@@ -46,7 +53,7 @@ bool is_reached(const std::vector<FaultSpec>& faults, std::size_t waiting, Job j
   std::vector<FaultSpec> able;
   std::set<int> ended;
   for (const FaultSpec& fault : faults) {
-    if (ends_nothing(fault.kind)) continue;
+    if (ends_nothing(fault, job)) continue;
     if (!fault.at.attempt || only_fails_tries(fault)) {
       if (fault.at.attempt.value_or(1) < attempt) able.push_back(fault);
     } else if (*fault.at.attempt < attempt && ended.insert(*fault.at.attempt).second) {
@@ -96,7 +103,7 @@ std::optional<int> saves_before(const std::vector<FaultSpec>& faults, const Faul
   std::optional<int> saves;
   for (const FaultSpec& other : faults) {
     const bool earlier = other.at.attempt && fault.at.attempt && *other.at.attempt < *fault.at.attempt;
-    if (!earlier || !other.at.step || info_of(other.kind).harm != Harm::death) continue;
+    if (!earlier || !other.at.step || !takes_ranks(other.kind)) continue;
     int done = 0;
     for (std::int64_t step = 1; step < *other.at.step; ++step) done += save_due(step, job) ? 1 : 0;
     saves = std::max(saves.value_or(0), done);
@@ -136,34 +143,36 @@ void check_rest(const std::vector<FaultSpec>& faults, const Job& job, Mistakes& 
   }
 }
 
-// A rank does at most so many file operations while its peers wait for it.
-constexpr int operations_between_exchanges = 64;
-
 void check_delays(const std::vector<FaultSpec>& faults, const Job& job, Mistakes& mistakes) {
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const FaultSpec& fault = faults[i];
-    if (fault.kind != FaultKind::slow_disk) continue;
-    const int times =
-        fault.times == 0 ? operations_between_exchanges : std::min(fault.times, operations_between_exchanges);
-    if (fault.delay < job.cluster.deadline / times) continue;
+    if (fault.kind != FaultKind::slow_disk || slows_within_bound(fault, job)) continue;
     mistakes.add(
-        "faults[{}] ({}) can hold a rank up for {}, and its peers give up after cluster.deadline, {}: give a smaller "
-        "delay or fewer times, or a longer deadline",
-        i, describe(fault), format_duration(fault.delay * times), format_duration(job.cluster.deadline));
+        "faults[{}] ({}) can hold a rank up for longer than its watchdog allows: {} in one call (cluster.deadline) and "
+        "{} in one wait of its peers; give a smaller delay or fewer times, or a longer deadline",
+        i, describe(fault), format_duration(job.cluster.deadline),
+        format_duration(patience_in_deadlines * job.cluster.deadline));
   }
 }
 
 }  // namespace
+
+bool slows_within_bound(const FaultSpec& fault, const Job& job) {
+  constexpr int calls_in_a_wait = 64;  // a rank makes at most about so many slow calls while its peers wait for it
+  const int times = fault.times == 0 ? calls_in_a_wait : std::min(fault.times, calls_in_a_wait);
+  const Duration deadline = job.cluster.deadline;
+  return fault.delay < deadline && fault.delay < patience_in_deadlines * deadline / times;
+}
 
 std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, const Job& job) {
   int ended = 0;
   int failed_tries = 0;
   for (const FaultSpec& fault : faults) {
     if (only_fails_tries(fault)) {
-      failed_tries += tries_failed_by(fault);
+      failed_tries += tries_failed_by(fault, job);
       continue;
     }
-    const std::optional<int> more = attempts_ended_by(fault);
+    const std::optional<int> more = attempts_ended_by(fault, job);
     if (!more) return std::nullopt;
     ended += *more;
   }
@@ -197,7 +206,7 @@ std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults
   Mistakes mistakes;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const FaultSpec& fault = faults[i];
-    if (!attempts_ended_by(fault)) {
+    if (!attempts_ended_by(fault, job)) {
       mistakes.add(
           "faults[{}] ({}) has times 0 and attempt any: it ends every attempt that reaches it, so no system "
           "gets past; give `times: N`, or the number of an attempt",

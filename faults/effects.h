@@ -99,6 +99,15 @@ class Effects {
   // Whether the calling rank is dead already, by a fault of another rank: its calls can hit nothing any more. A process
   // that is dead makes no calls; a world whose dead ranks still unwind must answer.
   virtual bool rank_dead() const { return false; }
+  // The calling rank stops here, as by SIGSTOP: it says nothing more, and does nothing more, until it is killed. Where
+  // a call returns nevertheless, every later one of the rank is `dead`.
+  virtual void hang_rank() = 0;
+  // The calling task goes on no more, whatever is aborted, until its rank is killed; then as above.
+  virtual void stall_task() = 0;
+  // Asks the calling rank for an orderly end, as by SIGTERM; it is killed when the job's cluster.grace is over.
+  virtual void preempt_rank() = 0;
+  // The calling rank's process ends here, with that code and without a word; then as above.
+  virtual void exit_rank(int code) = 0;
   // All ranks of the calling rank's node die here; what the node had not synced may be lost.
   virtual void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) = 0;
   // The disk below all faults of the rank.

@@ -29,6 +29,10 @@ class FakeWorld final : public Effects {
   }
   void kill_rank() override { dead = true; }
   bool rank_dead() const override { return dead; }
+  void hang_rank() override { did.emplace_back("hang"); }
+  void stall_task() override { did.emplace_back("stall"); }
+  void preempt_rank() override { did.emplace_back("preempt"); }
+  void exit_rank(int code) override { did.push_back(fmt::format("exit {}", code)); }
   void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) override {
     dead = true;
     node_deaths.push_back(
@@ -58,6 +62,7 @@ class FakeWorld final : public Effects {
   std::vector<std::string> node_deaths;
   std::vector<std::string> links;  // in trouble
   std::vector<std::string> late;   // messages for the next attempt
+  std::vector<std::string> did;    // to ranks, other than to kill them
   bool dead = false;
   bool died_before_journal = false;
   bool fail_journal = false;

@@ -31,8 +31,8 @@ bool FireCounts::claim(int fault, int times) {
 }
 
 Injector::Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
-                   Effects& effects, FireCounts* shared)
-    : position_(position), effects_(effects), shared_(shared) {
+                   Effects& effects, FireCounts* shared, Pulse* pulse)
+    : position_(position), effects_(effects), shared_(shared), pulse_(pulse) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
     Trigger trigger(plan[i], i < fired_before.size() ? fired_before[i] : 0);
     if (!trigger.possible(position.attempt, position.rank)) continue;

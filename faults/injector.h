@@ -16,6 +16,7 @@
 
 #include "engine/base/result.h"
 #include "engine/seam/position.h"
+#include "engine/seam/pulse.h"
 #include "faults/effects.h"
 #include "faults/spec.h"
 #include "faults/trigger.h"
@@ -42,8 +43,9 @@ class Injector {
   // `plan`: all faults of the run, in plan order; it, `position` and `effects` must outlive the injector.
   // `fired_before[i]`: how often fault i fired in earlier attempts; missing ones count 0. The position names the rank
   // and the attempt. `shared`: counts of the rank, if another of its tasks has an injector too; outlives this one.
+  // `pulse`: of the task, which every call of its seams goes through here; none: nobody asks.
   Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
-           Effects& effects, FireCounts* shared = nullptr);
+           Effects& effects, FireCounts* shared = nullptr, Pulse* pulse = nullptr);
 
   // No fault can hit this rank in this attempt: its seams need no decorators.
   bool idle() const { return watched_.none(); }
@@ -53,6 +55,7 @@ class Injector {
   // Makes the call `inner()` with the faults around it. Its result is a Result or a Status.
   template <class Inner>
   auto around(const CallSite& call, Inner&& inner) -> decltype(inner()) {
+    if (pulse_) pulse_->beat(position_);
     if (!watches(call.op)) return inner();
     const Hits hits = hits_of(call);
     if (hits.none() || effects_.rank_dead()) return inner();
@@ -88,6 +91,7 @@ class Injector {
   Effects& effects_;
   FireCounts* shared_;
   Armed* held_by_ = nullptr;  // a call is held back by this one
+  Pulse* pulse_;
 };
 
 }  // namespace firedrill

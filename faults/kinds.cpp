@@ -25,6 +25,10 @@ FaultKindInfo deadly(FaultKind kind, std::string_view name, std::string_view sum
   return {.kind = kind, .name = name, .summary = summary, .in_process_world = in_process_world, .harm = Harm::death};
 }
 
+FaultKindInfo of_ranks(FaultKind kind, std::string_view name, std::string_view summary, Harm harm) {
+  return {.kind = kind, .name = name, .summary = summary, .in_process_world = true, .harm = harm};
+}
+
 FaultKindInfo failing(FaultKind kind, std::string_view name, std::string_view summary, std::uint32_t file_ops) {
   return {.kind = kind,
           .name = name,
@@ -172,6 +176,23 @@ std::vector<Kind> kinds_of_ranks_and_storage() {
   };
 }
 
+std::vector<Kind> kinds_of_liveness() {
+  return {
+      {of_ranks(FaultKind::hang, "hang", "a rank stops and is never heard of again (SIGSTOP)", Harm::silence),
+       take_hang},
+      {of_ranks(FaultKind::stall, "stall", "the task that makes the call is stuck; its rank's signs of life go on",
+                Harm::silence),
+       take_stall},
+      {of_ranks(FaultKind::slow, "slow", "a rank's calls take longer, each by `delay`", Harm::none), take_slow},
+      {of_ranks(FaultKind::preempt, "preempt",
+                "a rank is told to leave (SIGTERM), and killed when `cluster.grace` is over", Harm::leave),
+       take_preempt},
+      {of_ranks(FaultKind::exit, "exit", "a rank's process ends by itself in mid-run, with exit code `code` (also 0)",
+                Harm::death),
+       take_exit},
+  };
+}
+
 std::vector<Kind> kinds_of_communication() {
   return {
       {of_calls(FaultKind::reorder_calls, "reorder_calls",
@@ -219,6 +240,7 @@ std::vector<Kind> kinds_of_communication() {
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> list = [] {
     std::vector<Kind> all = kinds_of_ranks_and_storage();
+    for (const Kind& kind : kinds_of_liveness()) all.push_back(kind);
     for (const Kind& kind : kinds_of_communication()) all.push_back(kind);
     return all;
   }();

@@ -117,7 +117,7 @@ Operations operations_in(Phase phase, bool coordinator, bool first_attempt, Cata
     case Phase::forward:
     case Phase::backward:
     case Phase::optimizer: return computing();
-    case Phase::exchange: return collective() | computing();
+    case Phase::exchange: return collective() | computing() | only(SeamOp::store);  // whether to leave
     case Phase::save: return in_save(coordinator);
     case Phase::commit: return in_commit(coordinator);
     case Phase::validate: return in_validate(coordinator);

@@ -118,6 +118,10 @@ void check_kind(const FaultSpec& fault, Mistakes& mistakes) {
     mistakes.add("slow_disk.delay is {}: give how much longer the operation takes, such as 50ms",
                  format_duration(fault.delay));
   }
+  if (fault.kind == FaultKind::slow && fault.delay <= Duration{0}) {
+    mistakes.add("slow.delay is {}: give how much longer each call takes, such as 20ms", format_duration(fault.delay));
+  }
+  if (fault.code < 0 || fault.code > 255) mistakes.add("exit.code is {}: exit codes are 0 to 255", fault.code);
   if (fault.looks < 0) mistakes.add("late_visibility.looks is {}: give 0 or more", fault.looks);
   if (fault.kind == FaultKind::clock_skew && (fault.ahead > Duration{0}) == (fault.behind > Duration{0})) {
     mistakes.add("clock_skew needs one of `ahead` and `behind`, such as {{ahead: 2h}}");

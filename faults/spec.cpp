@@ -48,6 +48,7 @@ std::string described_options(const FaultSpec& fault) {
     case FaultKind::torn_write: return fmt::format(", without its {} third", to_string(fault.lost));
     case FaultKind::misdirected_write:
       return fault.lands_in == Landing::file ? ", into another file" : ", to another offset";
+    case FaultKind::slow:
     case FaultKind::slow_disk: return fmt::format(", by {}", format_duration(fault.delay));
     case FaultKind::late_visibility: {
       std::string text;
@@ -55,6 +56,7 @@ std::string described_options(const FaultSpec& fault) {
       if (fault.delay > Duration{0}) text += fmt::format(", for {}", format_duration(fault.delay));
       return text;
     }
+    case FaultKind::exit: return fmt::format(", with code {}", fault.code);
     case FaultKind::clock_skew:
       return fault.behind > Duration{0} ? fmt::format(", {} behind", format_duration(fault.behind))
                                         : fmt::format(", {} ahead", format_duration(fault.ahead));

@@ -35,6 +35,11 @@ enum class FaultKind : std::uint8_t {
   late_visibility,      // a name that others made is not there yet
   file_vanishes,        // a file goes between its listing and its opening
   clock_skew,           // the node's clock is wrong from then on
+  hang,                 // SIGSTOP of one rank
+  stall,                // the task is stuck, its rank's signs of life go on
+  slow,                 // calls take longer
+  preempt,              // SIGTERM of one rank, and SIGKILL after a grace time
+  exit,                 // the process ends by itself in the middle of its work
   reorder_calls,        // two calls in a row of one rank change places
   skip_call,            // a call is left out; the rank goes on as if it had been alone in its group
   duplicate_call,       // a call is made twice
@@ -51,7 +56,7 @@ enum class FaultKind : std::uint8_t {
   slow_link,            // messages of some links take longer
   flaky_link,           // every n-th message of some links is lost and sent again, later
 };
-inline constexpr int fault_kind_count = 35;
+inline constexpr int fault_kind_count = 40;
 
 // Operations of the other seams that faults can name, beside the file operations.
 enum class SeamOp : std::uint8_t { file, compute, send, recv, collective, store };
@@ -90,8 +95,9 @@ struct FaultSpec {
   // misdirected_write only: further behind in the same file, or in the file that the rank wrote to before (if that lies
   // in the same directory).
   Landing lands_in = Landing::offset;
-  Duration delay{0};             // slow_disk: of the operation; late_visibility: for so long the name is not there
-  int looks = 0;                 // late_visibility only: and for so many looks
+  int code = 0;       // exit only: the exit code
+  Duration delay{0};  // slow, slow_disk: of the operation; late_visibility: for so long the name is not there
+  int looks = 0;      // late_visibility only: and for so many looks
   std::optional<int> peer = {};  // faults of messages and links: those between the rank and this one only
   std::string group = {};        // slow_link, flaky_link: the links to the other members of this group of the rank's
   bool one_way = false;          // partition: only what leaves the node is lost
@@ -110,6 +116,8 @@ std::string describe(const FaultSpec& fault);
 enum class Harm : std::uint8_t {
   none,           // answers come late or are old; nothing is lost
   death,          // ranks die
+  silence,        // what peers wait for never comes, and nobody is told: only a watchdog ends that
+  leave,          // ranks are told to leave in order
   error,          // the call reports an error
   write_damaged,  // what is stored is not what was written, and nobody is told
   rest_damaged,   // what was stored well is damaged later
@@ -135,6 +143,11 @@ struct FaultKindInfo {
 const std::vector<FaultKindInfo>& fault_kinds();
 inline const FaultKindInfo& info_of(FaultKind kind) { return fault_kinds()[static_cast<std::size_t>(kind)]; }
 constexpr std::uint32_t bit_of(SeamOp op) { return std::uint32_t{1} << static_cast<int>(op); }
+// The kinds after which ranks are gone, or will be.
+inline bool takes_ranks(FaultKind kind) {
+  const Harm harm = info_of(kind).harm;
+  return harm == Harm::death || harm == Harm::silence || harm == Harm::leave;
+}
 // The kinds that are about file operations only.
 inline bool of_files(FaultKind kind) { return info_of(kind).file_ops != 0; }
 

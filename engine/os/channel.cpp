@@ -91,6 +91,13 @@ void Channel::describe_state(const Digest& state, std::span<const NamedDigest> t
   send_locked();
 }
 
+void Channel::heartbeat(std::uint64_t beats, const PulseReading& pulse) {
+  const std::lock_guard lock(mutex_);
+  open_frame(frame_, FrameKind::heartbeat);
+  write_heartbeat(beats, pulse, frame_);
+  send_locked();
+}
+
 void Channel::finish(const RankOutcome& outcome) {
   const std::lock_guard lock(mutex_);
   open_frame(frame_, FrameKind::outcome);

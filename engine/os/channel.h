@@ -24,11 +24,18 @@
 #include "engine/os/descriptor.h"
 #include "engine/os/steady_clock.h"
 #include "engine/seam/observer.h"
+#include "engine/seam/pulse.h"
 
 namespace firedrill {
 
 // How a rank ended, by its own word. `died` is what the supervisor concludes when there is no word.
-enum class RankEnd : std::uint8_t { finished, failed, died, check_failed };
+enum class RankEnd : std::uint8_t {
+  finished,
+  failed,
+  died,
+  check_failed,
+  left,  // in order, before the job was done: all ranks had agreed to
+};
 
 struct RankOutcome {
   RankEnd end = RankEnd::finished;
@@ -60,6 +67,8 @@ class Channel {
   NameId intern(std::string_view text);
   bool knows_state(const Digest& state);
   void describe_state(const Digest& state, std::span<const NamedDigest> tensors);
+  // A sign of life; `beats`: how many there were, this one included.
+  void heartbeat(std::uint64_t beats, const PulseReading& pulse);
   // The last word of the rank.
   void finish(const RankOutcome& outcome);
 

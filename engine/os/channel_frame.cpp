@@ -37,6 +37,19 @@ Event read_event(ByteReader& in) {
   return event;
 }
 
+void write_heartbeat(std::uint64_t beats, const PulseReading& pulse, ByteWriter& out) {
+  out.number(beats).number(pulse.progress).number(pulse.waits_for).number(pulse.step).number(pulse.phase);
+}
+
+PulseReading read_pulse(ByteReader& in) {
+  PulseReading pulse;
+  pulse.progress = in.number<std::uint64_t>();
+  pulse.waits_for = in.number<int>();
+  pulse.step = in.number<std::int64_t>();
+  pulse.phase = in.number<Phase>();
+  return pulse;
+}
+
 void write_error(const Error& error, ByteWriter& out) {
   out.number(error.code).text(error.message).text(error.hint).number(error.retryable).number(error.injected);
 }

@@ -8,6 +8,7 @@
 #include "engine/base/bytes.h"
 #include "engine/base/error.h"
 #include "engine/seam/event.h"
+#include "engine/seam/pulse.h"
 
 namespace firedrill {
 
@@ -18,6 +19,7 @@ enum class FrameKind : std::uint8_t {
   asked_event,  // one event; the rank waits for an answer
   state,        // a state digest and the digests under it
   outcome,      // the rank's last word
+  heartbeat,    // a sign of life, and what the main task shows of its work
   // From the supervisor.
   answer,  // how many asked events have been taken in
   abort,
@@ -33,6 +35,9 @@ void close_frame(ByteWriter& out);
 
 void write_event(const Event& event, ByteWriter& out);
 Event read_event(ByteReader& in);
+// How many signs of life there have been, and the pulse.
+void write_heartbeat(std::uint64_t beats, const PulseReading& pulse, ByteWriter& out);
+PulseReading read_pulse(ByteReader& in);
 void write_error(const Error& error, ByteWriter& out);
 Error read_error(ByteReader& in);
 

@@ -84,12 +84,19 @@ bool ChannelPeer::take_frame(std::span<const std::byte> frame) {
       listener_.on_state(rank_, state, tensors);
       return true;
     }
+    case FrameKind::heartbeat: {
+      const auto beats = in.number<std::uint64_t>();
+      const PulseReading pulse = read_pulse(in);
+      if (!in.ok() || static_cast<int>(pulse.phase) >= phase_count) return false;
+      listener_.on_heartbeat(rank_, beats, pulse);
+      return true;
+    }
     case FrameKind::outcome: {
       RankOutcome outcome;
       outcome.end = in.number<RankEnd>();
       outcome.error = read_error(in);
       outcome.payload = in.text();
-      if (!in.ok() || outcome.end > RankEnd::check_failed) return false;
+      if (!in.ok() || outcome.end > RankEnd::left) return false;
       listener_.on_outcome(rank_, outcome);
       return true;
     }

@@ -26,6 +26,8 @@ class ChannelListener {
   virtual void on_event(int rank, const Event& event, std::string_view name, std::string_view detail, bool asked) = 0;
   // The names live as long as the call.
   virtual void on_state(int rank, const Digest& state, std::span<const NamedDigest> tensors) = 0;
+  // `beats`: how many signs of life there were.
+  virtual void on_heartbeat(int rank, std::uint64_t beats, const PulseReading& pulse) = 0;
   virtual void on_outcome(int rank, const RankOutcome& outcome) = 0;
 };
 

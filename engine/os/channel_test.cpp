@@ -25,7 +25,13 @@ struct Heard final : ChannelListener {
     states.push_back(digest);
     for (const NamedDigest& tensor : tensors) names.emplace_back(tensor.name);
   }
+  void on_heartbeat(int, std::uint64_t count, const PulseReading& reading) override {
+    beats = count;
+    pulse = reading;
+  }
   void on_outcome(int, const RankOutcome& outcome) override { outcomes.push_back(outcome); }
+  std::uint64_t beats = 0;
+  PulseReading pulse;
   std::vector<Event> events;
   std::vector<std::string> names;
   std::vector<Digest> states;
@@ -48,6 +54,15 @@ struct Line {
   std::unique_ptr<ChannelPeer> peer;
   std::unique_ptr<Channel> channel;
 };
+
+TEST(Channel, ASignOfLifeArrivesWithThePulse) {
+  Line line;
+  const PulseReading sent{.progress = 1234567890123, .waits_for = PulseReading::store, .step = 9, .phase = Phase::find};
+  line.channel->heartbeat(17, sent);
+  line.hear_all();
+  EXPECT_EQ(line.heard.beats, 17U);
+  EXPECT_EQ(line.heard.pulse, sent);
+}
 
 TEST(Channel, AnEventArrivesWithEveryFieldAndItsNames) {
   Line line;

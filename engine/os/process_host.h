@@ -26,6 +26,8 @@ class ProcessHost final : public Host {
   // Does not return.
   void kill_self() override;
   bool dead() const override { return false; }  // a dead process asks nothing
+  bool stop_requested() const { return stop_requested_.load(std::memory_order_acquire); }
+  void request_stop() { stop_requested_.store(true, std::memory_order_release); }
   // All waits end with `aborted`, now and later.
   void abort(const Error& reason);
   // Returns when every task has ended. Called by none of them.
@@ -39,6 +41,7 @@ class ProcessHost final : public Host {
 
   int node_;
   Epoch epoch_;
+  std::atomic<bool> stop_requested_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<EventId, bool> notified_;

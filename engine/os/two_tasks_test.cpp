@@ -26,6 +26,7 @@ struct Counting final : ChannelListener {
     if (name == (event.a == 0 ? "train" : "publish")) ++events;
   }
   void on_state(int, const Digest&, std::span<const NamedDigest>) override {}
+  void on_heartbeat(int, std::uint64_t, const PulseReading&) override {}
   void on_outcome(int, const RankOutcome&) override {}
   int events = 0;
 };

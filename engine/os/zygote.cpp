@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "engine/os/termination.h"
 #include "engine/os/unix_message.h"
 #include "engine/os/zygote_order.h"
 
@@ -119,6 +120,7 @@ int run_zygote(const std::function<void()>& warm_up, const RankMain& rank_main) 
   // order.
   ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_IGN);
+  Termination::unblock_in_child();
   warm_up();
   for (;;) {
     std::optional<UnixMessage> message = receive_message(STDIN_FILENO);

@@ -89,7 +89,13 @@ struct Heard final : ChannelListener {
     asks += asked ? 1 : 0;
   }
   void on_state(int, const Digest&, std::span<const NamedDigest>) override {}
+  void on_heartbeat(int, std::uint64_t count, const PulseReading& reading) override {
+    beats = count;
+    pulse = reading;
+  }
   void on_outcome(int, const RankOutcome& outcome) override { outcomes.push_back(outcome); }
+  std::uint64_t beats = 0;
+  PulseReading pulse;
   std::vector<std::string> events;
   std::vector<Time> times;
   std::vector<RankOutcome> outcomes;

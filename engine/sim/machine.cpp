@@ -50,6 +50,20 @@ Status Attempt::run(Time limit) {
   return {};
 }
 
+RunStop Attempt::run_until(Time moment) {
+  FD_CHECK(!Scheduler::handling_exception(), "ranks cannot run while their caller handles an exception");
+  Scheduler& scheduler = machine_.scheduler();
+  while (tasks_alive_ > 0) {
+    const RunStop why = scheduler.run(moment);
+    if (why == RunStop::stopped) continue;
+    if (why == RunStop::limit) scheduler.pass_until(moment);
+    return why;
+  }
+  return RunStop::stopped;
+}
+
+std::string Attempt::describe_waiting() const { return machine_.scheduler().describe_waiting(); }
+
 void Attempt::kill_started() {
   for (std::size_t i = 0; i < ranks_in_use_; ++i) ranks_[i]->kill();
   while (tasks_alive_ > 0) {

@@ -99,11 +99,21 @@ class Attempt {
   // Until every started rank of this attempt has ended; fibers of other attempts run along. Only from outside of ranks.
   Status run(Time limit = never);
 
+  // The same up to `moment`, which may lie at the end of all things: for a caller who looks after the ranks from time
+  // to time. Nothing is killed. `limit`: ranks are left, and it is `moment`; `stuck`: all that is left waits without
+  // end.
+  RunStop run_until(Time moment);
+  bool ended() const { return tasks_alive_ == 0; }
+  std::string describe_waiting() const;
+
   // These may be called from anywhere, also by the rank itself.
   void kill_rank(int rank);
   void kill_node(int node);         // its ranks; what becomes of unsynced changes is said by Disk::lose_unsynced
-  void abort(const Error& reason);  // all waits of all ranks end now
+  void abort(const Error& reason);  // all waits of all ranks end now, but those of ranks that are stopped or stuck
   void fence();                     // all later calls of all ranks return `fenced`, waits included
+
+  // Kills what is left and lets it unwind. From outside of ranks.
+  void kill_started();
 
   RankEnd end_of(int rank) const;
   const std::string& thrown_by(int rank) const;  // what() of the exception
@@ -123,7 +133,6 @@ class Attempt {
   friend class Machine;
   friend class SimRank;
   void reset(const AttemptOptions& options);
-  void kill_started();
 
   Machine& machine_;
   int number_ = 0;

@@ -17,6 +17,8 @@ void SimRank::reset(int rank, int node) {
   gate_ = Gate::open;
   end_ = RankEnd::running;
   main_has_ended_ = false;
+  stop_requested_ = false;
+  held_ = false;
   thrown_.clear();
   abort_at_ = never;
   tasks_.clear();
@@ -26,7 +28,10 @@ void SimRank::reset(int rank, int node) {
   host_.clear();
 }
 
-Error SimRank::refusal() const {
+Error SimRank::refusal() {
+  if (gate_ == Gate::frozen && scheduler().in_fiber() && !Scheduler::handling_exception()) {
+    while (gate_ == Gate::frozen) scheduler().block(never, {.what = "nothing: it is stopped"});
+  }
   if (gate_ == Gate::fenced) {
     return {.code = Code::fenced, .message = fmt::format("attempt {} is over for rank {}", attempt_.number(), rank_)};
   }
@@ -40,8 +45,17 @@ void SimRank::kill() {
   for (Fiber* task : tasks_) scheduler().hasten(*task);
 }
 
+void SimRank::freeze() {
+  if (gate_ == Gate::open) gate_ = Gate::frozen;
+}
+
+void SimRank::hold() {
+  held_ = true;
+  while (gate_ == Gate::open) scheduler().block(never, {.what = "nothing: it is stuck"});
+}
+
 void SimRank::fence() {
-  if (gate_ != Gate::open) return;
+  if (gate_ != Gate::open && gate_ != Gate::frozen) return;
   gate_ = Gate::fenced;
   for (Fiber* task : tasks_) scheduler().wake(*task, scheduler().now());
 }

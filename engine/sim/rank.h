@@ -64,11 +64,20 @@ class SimRank final : public DiskGate {
   // Life.
   bool open() const { return gate_ == Gate::open; }
   bool dead() const { return gate_ == Gate::dead; }
-  Error refusal() const;  // dead or fenced
+  // What a call gets that found the rank not open: dead or fenced; of a frozen one, when that has become of it.
+  Error refusal();
   RankEnd end() const { return end_; }
   const std::string& thrown() const { return thrown_; }
   void kill();
   void fence();
+  // As by SIGSTOP: none of its tasks goes on, and nothing of it is heard, until it is killed.
+  void freeze();
+  // The running task goes on no more, whatever is aborted, until the rank is killed. Others do.
+  void hold();
+  void request_stop() { stop_requested_ = true; }
+  bool stop_requested() const { return stop_requested_; }
+  bool frozen() const { return gate_ == Gate::frozen; }
+  bool halted() const { return frozen() || held_; }  // only a kill ends it
   // Waits end with `aborted` from that time on.
   void abort_at(Time time, const Error& reason);
 
@@ -95,7 +104,7 @@ class SimRank final : public DiskGate {
   RankTransport& transport() { return transport_; }
 
  private:
-  enum class Gate : std::uint8_t { open, dead, fenced };
+  enum class Gate : std::uint8_t { open, dead, fenced, frozen };
   void run_task(bool is_main, const std::function<void()>& task);
   void main_ended();
   Fiber& spawn_fiber(std::string_view name, bool is_main, std::function<void()> task);
@@ -107,6 +116,8 @@ class SimRank final : public DiskGate {
   Gate gate_ = Gate::open;
   RankEnd end_ = RankEnd::running;
   bool main_has_ended_ = false;
+  bool stop_requested_ = false;
+  bool held_ = false;
   std::string thrown_;
   Time abort_at_ = never;
   Error abort_reason_;

@@ -10,6 +10,7 @@
 // blocking fails a check, because the language run-time keeps exceptions per thread and not per fiber.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -56,6 +57,9 @@ class Scheduler {
   RunStop run(Time limit = never);
   // Lets run() return at the next yield; the fibers go on with the next run().
   void stop() { stop_ = true; }
+
+  // Outside of fibers, after run() came back with `limit`: the time up to then passes in which nothing happens.
+  void pass_until(Time time) { now_ = std::max(now_, time); }
 
   Time now() const { return now_; }
   bool in_fiber() const { return current_ != nullptr; }

@@ -26,11 +26,15 @@ class Attempt {
                      .attempt = context.attempt,
                      .floor = context.floor} {}
 
-  Status run();
+  Result<RankResult> run();
 
  private:
   Status meet();
   Status visit_groups();
+  Status ask_to_leave(std::int64_t step);
+  Result<bool> leaves(std::int64_t step);
+  std::string leave_key() const { return fmt::format("attempt/{}/leave", context_.attempt); }
+  Result<RankResult> end(RankResult result);
   Result<TrainingState> begin();
   Status save(Trainer& trainer, std::int64_t step);
   Status dispatch(Trainer& trainer, std::int64_t step);
@@ -47,13 +51,17 @@ class Attempt {
   Holdings holdings_;
   CheckpointContext checkpoints_;
   int failures_in_a_row_ = 0;
+  bool asked_ = false;
 };
 
-Status Attempt::run() {
+Result<RankResult> Attempt::run() {
   emit(parts_.observer, parts_.position,
        {.kind = EventKind::rank_started, .name = parts_.observer.intern(to_string(context_.layout))});
   FD_TRY_VOID(meet());
-  if (context_.job.steps == 0) return visit_groups();
+  if (context_.job.steps == 0) {
+    FD_TRY_VOID(visit_groups());
+    return RankResult::finished;
+  }
   FD_TRY(TrainingState state, begin());
   if (publishes_aside()) {
     FD_CHECK(context_.second, "an asynchronous publish needs a second task");
@@ -65,19 +73,46 @@ Status Attempt::run() {
        context_.rules.input_left(holdings_, step, context_.job.steps); ++step) {
     parts_.position.step = step;
     if (publishes_aside() && publisher().done()) FD_TRY_VOID(join());
+    FD_TRY_VOID(ask_to_leave(step));
     FD_TRY(const StepReport report, trainer.step());
     trainer.announce(report);
-    if (save_due(step)) FD_TRY_VOID(publishes_aside() ? dispatch(trainer, step) : save(trainer, step));
+    FD_TRY(const bool leaving, leaves(step));
+    if (leaving || save_due(step)) FD_TRY_VOID(publishes_aside() ? dispatch(trainer, step) : save(trainer, step));
+    if (leaving) return end(RankResult::left);
   }
+  return end(RankResult::finished);
+}
+
+Result<RankResult> Attempt::end(RankResult result) {
   if (publishes_aside()) FD_TRY_VOID(join());
   // Nobody leaves while a peer may still need an answer.
-  return parts_.collectives.barrier(groups_.world, {.purpose = "end", .deadline = deadline()});
+  FD_TRY_VOID(parts_.collectives.barrier(groups_.world, {.purpose = "end", .deadline = deadline()}));
+  return result;
+}
+
+Status Attempt::ask_to_leave(std::int64_t step) {
+  if (asked_ || !context_.stop_requested || !context_.stop_requested()) return {};
+  asked_ = true;
+  return parts_.store.set(leave_key(), std::to_string(step));
+}
+
+// Whether some rank has asked to leave before it began this step. Nobody can have asked for an older one: all would
+// have left behind that.
+Result<bool> Attempt::leaves(std::int64_t step) {
+  const PhaseScope scope(parts_.position, Phase::exchange);
+  FD_TRY(const std::string asked, parts_.store.get(leave_key(), deadline()));
+  if (asked != std::to_string(step) || step == context_.job.steps) return false;
+  emit(parts_.observer, parts_.position, {.kind = EventKind::preempt_agreed, .step = step, .a = step});
+  return true;
 }
 
 // Every rank leaves its address under its own key of this attempt, and waits for those of all others.
 Status Attempt::meet() {
   const PhaseScope scope(parts_.position, Phase::rendezvous);
-  const auto key = [this](int rank) { return fmt::format("attempt/{}/rank/{}", context_.attempt, rank); };
+  const int number = context_.rendezvous > 0 ? context_.rendezvous : context_.attempt;
+  const auto key = [number](int rank) { return fmt::format("attempt/{}/rank/{}", number, rank); };
+  // Before its address: who has met rank 0 finds the key.
+  if (parts_.position.rank == 0) FD_TRY_VOID(parts_.store.set(leave_key(), "0"));
   FD_TRY_VOID(parts_.store.set(key(parts_.position.rank), parts_.transport.address()));
   std::vector<std::string> addresses;
   for (int rank = 0; rank < context_.layout.world_size(); ++rank) {
@@ -148,6 +183,6 @@ Status Attempt::judge(Status published, std::int64_t step) {
 
 }  // namespace
 
-Status run_rank(const AttemptContext& context, Parts& parts) { return Attempt(context, parts).run(); }
+Result<RankResult> run_rank(const AttemptContext& context, Parts& parts) { return Attempt(context, parts).run(); }
 
 }  // namespace firedrill

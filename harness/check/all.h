@@ -18,6 +18,7 @@ Verdict judge_validated_is_kept(const Case& run);
 Verdict judge_errors_reach_the_job(const Case& run);
 Verdict judge_collectives_agree(const Case& run);
 Verdict judge_failures_are_attributed(const Case& run);
+Verdict judge_failure_detected_in_time(const Case& run);
 Verdict judge_faults_fired(const Case& run);
 
 }  // namespace firedrill

@@ -78,7 +78,7 @@ class Reports {
     if (!ordered_) return never;
     for (const std::uint32_t other : run_.history().of(EventKind::fault_fired)) {
       const FaultSpec* spec = run_.fault(run_.event(other));
-      if (run_.event(other).attempt != fault.attempt || !spec || info_of(spec->kind).harm != Harm::death) continue;
+      if (run_.event(other).attempt != fault.attempt || !spec || !takes_ranks(spec->kind)) continue;
       return other > fired && went_on(fired, other) ? other : never;
     }
     return never;

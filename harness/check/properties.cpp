@@ -8,7 +8,7 @@
 namespace firedrill {
 namespace {
 
-constexpr std::array<Property, 13> all = {{
+constexpr std::array<Property, 14> all = {{
     {"resume_equals_golden", "every state of the run equals the undisturbed run's of the same step, bit for bit",
      judge_resume_equals_golden},
     {"partial_never_discoverable", "what discovery finds, after any operation and in any view, is whole and right",
@@ -30,6 +30,8 @@ constexpr std::array<Property, 13> all = {{
      judge_collectives_agree},
     {"failures_are_attributed", "who is blamed for a failed attempt is who was disturbed",
      judge_failures_are_attributed},
+    {"failure_detected_in_time", "a rank that cannot go on is noticed within its bound, and nobody else is blamed",
+     judge_failure_detected_in_time},
     {"faults_fired", "every planned fault took effect", judge_faults_fired},
 }};
 

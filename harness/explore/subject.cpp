@@ -43,7 +43,8 @@ Subject ExploreSubject::to_run(const Plan& plan) const {
           .text = split_.training,
           .identity = identity_,
           .protocol = [this] { return make_protocol(plan_.mutant); },
-          .rules = [this] { return make_rules(plan_.mutant); }};
+          .rules = [this] { return make_rules(plan_.mutant); },
+          .liveness = [this] { return make_liveness(plan_.mutant); }};
 }
 
 CheckSubject ExploreSubject::to_check(int attempt) const {

@@ -27,7 +27,7 @@ std::vector<FaultSpec> variants_of(const SweepOptions& options) {
     set(fault);
     variants.push_back(fault);
     // A delay before an operation is one after the operation before it.
-    if (!info.has_after || options.kind == FaultKind::slow_disk) return;
+    if (!info.has_after || options.kind == FaultKind::slow_disk || options.kind == FaultKind::slow) return;
     fault.at.when = When::after;
     variants.push_back(fault);
   };
@@ -42,6 +42,7 @@ std::vector<FaultSpec> variants_of(const SweepOptions& options) {
       for (const Landing landing : {Landing::offset, Landing::file})
         add([landing](FaultSpec& f) { f.lands_in = landing; });
       break;
+    case FaultKind::slow:
     case FaultKind::slow_disk: add([](FaultSpec& f) { f.delay = std::chrono::milliseconds(50); }); break;
     case FaultKind::late_visibility:
       add([](FaultSpec& f) { f.looks = 1; });
@@ -71,7 +72,7 @@ bool ended_by(const History& history, const Plan& plan, std::size_t fault) {
   const bool other_death = std::any_of(fired.begin(), fired.end(), [&](std::uint32_t position) {
     const Event& event = history[position];
     return event.attempt == attempt && !is_swept(position) &&
-           info_of(plan.faults[static_cast<std::size_t>(event.a)].kind).harm == Harm::death;
+           takes_ranks(plan.faults[static_cast<std::size_t>(event.a)].kind);
   });
   const auto ends = history.of(EventKind::attempt_ended);
   return !other_death && std::any_of(ends.begin(), ends.end(), [&](std::uint32_t position) {

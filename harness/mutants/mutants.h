@@ -1,6 +1,6 @@
 // Mutants: deliberately broken engine parts that the properties must catch. One file each, at most 60 lines; each
 // is a mistake that real systems have made, as one overridden step of the checkpoint protocol, of the asynchronous
-// publisher around it, or of the rules of training.
+// publisher around it, of the rules of training, or of those of the watchdog.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "engine/base/rng.h"
 #include "engine/ckpt/protocol.h"
+#include "engine/comm/liveness.h"
 #include "engine/train/publisher.h"
 #include "engine/train/rules.h"
 #include "harness/plan/plan.h"
@@ -36,6 +37,7 @@ struct Mutant {
   std::unique_ptr<Protocol> (*make)() = nullptr;  // absent: the right one
   std::unique_ptr<AsyncPublisher> (*make_publisher)() = nullptr;  // absent: the right one
   std::unique_ptr<TrainingRules> (*make_rules)() = nullptr;       // absent: the right ones
+  std::unique_ptr<LivenessRules> (*make_liveness)() = nullptr;    // absent: the right ones
   Preparation preparation = {};
 };
 
@@ -47,6 +49,7 @@ const Mutant* find_mutant(std::string_view name);
 std::unique_ptr<Protocol> make_protocol(std::string_view mutant);
 std::unique_ptr<AsyncPublisher> make_publisher(std::string_view mutant);
 std::unique_ptr<TrainingRules> make_rules(std::string_view mutant);
+std::unique_ptr<LivenessRules> make_liveness(std::string_view mutant);
 // What a mutant changes in the job that a scenario gives; leaves it alone for an empty name.
 void prepare_job(std::string_view mutant, Job& job);
 // Every preparation of these mutants, each once.
@@ -64,6 +67,10 @@ std::unique_ptr<Protocol> make_fused_weight_by_rank();
 std::unique_ptr<Protocol> make_expert_names_by_rank();
 std::unique_ptr<TrainingRules> make_idle_expert_leaves();
 std::unique_ptr<TrainingRules> make_leaves_the_loop_early();
+std::unique_ptr<LivenessRules> make_liveness_blind_in_collectives();
+std::unique_ptr<LivenessRules> make_liveness_exit_zero_is_done();
+std::unique_ptr<LivenessRules> make_liveness_fixed_deadline();
+std::unique_ptr<LivenessRules> make_liveness_of_a_side_task();
 std::unique_ptr<Protocol> make_moments_by_rank();
 std::unique_ptr<TrainingRules> make_norm_of_own_shards();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
@@ -89,6 +96,7 @@ std::unique_ptr<Protocol> make_protocol_unsynced_files();
 std::unique_ptr<Protocol> make_protocol_unsynced_parent();
 std::unique_ptr<Protocol> make_random_state_of_rank_zero();
 std::unique_ptr<TrainingRules> make_takes_old_messages();
+std::unique_ptr<LivenessRules> make_rendezvous_by_local_count();
 std::unique_ptr<TrainingRules> make_sampler_by_rank();
 std::unique_ptr<Protocol> make_scaler_not_saved();
 std::unique_ptr<TrainingRules> make_tied_on_one_stage();

@@ -183,7 +183,8 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
                         .identity = bench.identity,
                         .protocol = [&plan] { return make_protocol(plan.mutant); },
                         .publisher = [&plan] { return make_publisher(plan.mutant); },
-                        .rules = [&plan] { return make_rules(plan.mutant); }};
+                        .rules = [&plan] { return make_rules(plan.mutant); },
+                        .liveness = [&plan] { return make_liveness(plan.mutant); }};
   history.reset();
   if (plan.world == WorldKind::sim) {
     ++sim_runs;

@@ -267,11 +267,13 @@ void visit(V& v, FaultOptions& options) {
       return;
     case FaultKind::torn_write: v.field("lost", fault.lost); return;
     case FaultKind::misdirected_write: v.field("lands_in", fault.lands_in); return;
+    case FaultKind::slow:
     case FaultKind::slow_disk: v.required("delay", DurationText{fault.delay}); return;
     case FaultKind::late_visibility:
       v.field("delay", DurationText{fault.delay}, fault.delay == Duration{0});
       v.field("looks", fault.looks, fault.looks == 0);
       return;
+    case FaultKind::exit: v.field("code", fault.code); return;
     case FaultKind::clock_skew:
       v.field("ahead", DurationText{fault.ahead}, fault.ahead == Duration{0});
       v.field("behind", DurationText{fault.behind}, fault.behind == Duration{0});

@@ -33,8 +33,10 @@ std::string options_of(FaultKind kind) {
     case FaultKind::kill_node: return "lose_unsynced_data: true";
     case FaultKind::torn_write: return "lost: middle";
     case FaultKind::misdirected_write: return "lands_in: file";
+    case FaultKind::slow:
     case FaultKind::slow_disk: return "delay: 20ms";
     case FaultKind::late_visibility: return "delay: 1s, looks: 3";
+    case FaultKind::exit: return "code: 3";
     case FaultKind::clock_skew: return "behind: 2h";
     case FaultKind::delay_message: return "delay: 5ms, peer: 1";
     case FaultKind::drop_message: return "peer: 1";

@@ -19,6 +19,10 @@ class NoEffects final : public Effects {
  public:
   Status journal(const Firing&) override { return {}; }
   void kill_rank() override { never(); }
+  void hang_rank() override { never(); }
+  void stall_task() override { never(); }
+  void preempt_rank() override { never(); }
+  void exit_rank(int) override { never(); }
   void kill_node(bool, bool) override { never(); }
   FileSystem& storage() override { never(); }
   Status overwrite(std::string_view, std::int64_t, const Value&) override { never(); }

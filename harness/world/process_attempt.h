@@ -3,7 +3,8 @@
 //
 // When the first rank ends without having finished, its peers see its connections close and mostly end by themselves
 // with the error that they all share. Who has not after `told_after` is told to abort; who has not `killed_after` later
-// is killed.
+// is killed. A rank that the watchdog (liveness.h) blames is killed at once where nothing else can reach it, and all
+// others are told at once. A rank that got SIGTERM is killed when its grace time is over.
 //
 // Events of the ranks and of the supervisor go into the history when all ranks are gone, in the order of their times:
 // all clocks of one machine agree, so what caused another comes before it.
@@ -18,6 +19,7 @@
 #include "engine/os/channel_peer.h"
 #include "engine/os/launcher.h"
 #include "engine/os/steady_clock.h"
+#include "engine/os/termination.h"
 #include "harness/history/history.h"
 #include "harness/world/world.h"
 
@@ -28,16 +30,23 @@ class ProcessAttempt final : private ChannelListener {
   static constexpr std::chrono::milliseconds told_after{500};
   static constexpr std::chrono::milliseconds killed_after{2'000};
 
-  // `silence_max`: when no rank has said anything for that long, all of them are told to abort and then killed.
-  ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, int attempt, Duration silence_max)
-      : launcher_(launcher), epoch_(epoch), history_(history), attempt_(attempt), silence_max_(silence_max) {}
+  // All must outlive the attempt. `termination`: when a signal comes, all ranks are killed.
+  ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, Termination& termination, const Plan& plan,
+                 const LivenessRules& rules, int attempt)
+      : launcher_(launcher),
+        epoch_(epoch),
+        history_(history),
+        termination_(termination),
+        plan_(plan),
+        rules_(rules),
+        attempt_(attempt) {}
   // Kills and reaps what still runs.
   ~ProcessAttempt() override;
 
   // Errors: unavailable; then no rank is left running.
   Status start(int ranks, const std::string& payload);
-  // Returns when every rank is reaped.
-  AttemptResult run();
+  // Returns when every rank is reaped. Errors: aborted, by a signal.
+  Result<AttemptResult> run();
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
@@ -46,16 +55,26 @@ class ProcessAttempt final : private ChannelListener {
     std::unique_ptr<ChannelPeer> peer;
     std::optional<RankOutcome> outcome;
     bool running = true;
-    bool given_up = false;  // killed by the supervisor, not by a fault
-    Event last;             // where it was last heard of
+    std::string why_killed;         // by the supervisor, not by a fault; empty: it was not
+    std::optional<Moment> kill_at;  // its grace time is over then
+    bool exits_by_plan = false;
+    Event last;    // where it was last heard of by an event,
+    Time beat{0};  // and when by a sign of life
   };
 
   void on_event(int rank, const Event& event, std::string_view name, std::string_view detail, bool asked) override;
   void on_state(int rank, const Digest& state, std::span<const NamedDigest> tensors) override;
+  void on_heartbeat(int rank, std::uint64_t beats, const PulseReading& pulse) override;
   void on_outcome(int rank, const RankOutcome& outcome) override;
 
   Rank& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
   void wait_for_news();
+  int patience() const;
+  void note_fault(Rank& rank, const Event& fired);
+  void look_after();
+  void blame(const Alarm& blame);
+  void tell_all(const std::string& why);
+  void kill(Rank& rank, const std::string& why);
   void reap(Rank& rank);
   void conclude(Rank& rank, const ProcessExit& exit);
   void press_on();
@@ -65,16 +84,20 @@ class ProcessAttempt final : private ChannelListener {
   Launcher& launcher_;
   Epoch epoch_;
   History& history_;
+  Termination& termination_;
+  const Plan& plan_;
+  const LivenessRules& rules_;
   int attempt_;
-  Duration silence_max_;
-  Moment last_heard_ = std::chrono::steady_clock::now();
+  std::optional<Watchdog> watchdog_;
+  Moment next_look_ = std::chrono::steady_clock::now();
   std::vector<Rank> ranks_;
   std::vector<Event> events_;
   AttemptResult result_;
   std::string first_error_;
   std::string first_death_;
+  std::string blame_;
   std::optional<Moment> first_bad_end_;
-  bool told_ = false;
+  std::optional<Moment> told_;
 };
 
 }  // namespace firedrill

@@ -1,6 +1,8 @@
 #include "harness/world/process_rank.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <exception>
 
@@ -12,6 +14,7 @@
 #include "engine/model/numerics.h"
 #include "engine/os/channel.h"
 #include "engine/os/directory_file_system.h"
+#include "engine/os/heart.h"
 #include "engine/os/process_host.h"
 #include "engine/os/tcp_store.h"
 #include "engine/os/tcp_transport.h"
@@ -24,6 +27,7 @@
 #include "faults/faulty_transport.h"
 #include "harness/plan/plan.h"
 #include "harness/world/process_witness.h"
+#include "harness/world/pulsed.h"
 
 namespace firedrill {
 namespace {
@@ -43,14 +47,16 @@ struct SharedSeams {
 class TaskParts final : private Effects {
  public:
   TaskParts(const SharedSeams& seams, const Plan& plan, const RankAssignment& assignment, const Position& start,
-            FireCounts& fired, bool aside)
+            FireCounts& fired, Pulse& pulse, Host& host, bool aside)
       : seams_(seams),
         position_(start),
-        injector_(plan.faults, assignment.fired, position_, *this, &fired),
-        witness_(seams.files, position_, seams.observer),
+        injector_(plan.faults, assignment.fired, position_, *this, &fired, &pulse),
+        witness_(seams.files, position_, seams.observer, pulse),
         files_(witness_, injector_),
-        transport_(seams.transport, injector_),
-        store_(seams.store, injector_),
+        pulsed_transport_(seams.transport, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
+        transport_(pulsed_transport_, injector_),
+        pulsed_store_(seams.store, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
+        store_(pulsed_store_, injector_),
         compute_(seams.compute, injector_),
         account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
         accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
@@ -66,7 +72,7 @@ class TaskParts final : private Effects {
             .store = store_,
             .compute = compute_,
             .clock = seams.clock,
-            .host = seams.host,
+            .host = host,
             .observer = seams.observer,
             .position = position_} {}
 
@@ -98,6 +104,15 @@ class TaskParts final : private Effects {
     return {};
   }
   void kill_rank() override { seams_.host.kill_self(); }
+  void hang_rank() override {
+    ::kill(::getpid(), SIGSTOP);
+    stall_task();  // the stop may reach another thread first
+  }
+  void stall_task() override {
+    for (;;) ::pause();
+  }
+  void preempt_rank() override { ::kill(::getpid(), SIGTERM); }
+  void exit_rank(int code) override { ::_exit(code); }
   void kill_node(bool, bool) override { not_offered("kill_node"); }
   FileSystem& storage() override { return seams_.files; }
   Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
@@ -121,7 +136,9 @@ class TaskParts final : private Effects {
   Injector injector_;
   WitnessFileSystem witness_;
   FaultyFileSystem files_;
+  PulsedTransport pulsed_transport_;
   FaultyTransport transport_;
+  PulsedStore pulsed_store_;
   FaultyStore store_;
   FaultyCompute compute_;
   std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
@@ -144,16 +161,18 @@ class ProcessRank {
         clock_(assignment.epoch, abort_),
         host_(node_of(plan.job, rank), assignment.epoch) {}
 
-  // Ends when the job is finished, or with the error that ended the rank.
-  Status run(Channel& channel, Transport& transport, const MutantParts& make);
+  // Ends when the job is finished, when all ranks leave, or with the error that ended the rank.
+  Result<RankResult> run(Channel& channel, Transport& transport, const MutantParts& make);
   void abort(const Error& reason) {
     abort_.raise(reason);
     host_.abort(reason);
   }
+  void request_stop() { host_.request_stop(); }
+  PulseReading pulse() const { return pulse_.read(); }
 
  private:
-  Status train(const SharedSeams& seams, const MutantParts& make);
-  Status live(const AttemptContext& context, const SharedSeams& seams, Parts& parts);
+  Result<RankResult> train(const SharedSeams& seams, const MutantParts& make);
+  Result<RankResult> live(const AttemptContext& context, const SharedSeams& seams, Parts& parts);
 
   const RankAssignment& assignment_;
   const Plan& plan_;
@@ -161,9 +180,11 @@ class ProcessRank {
   AbortSignal abort_;
   SteadyClock clock_;
   ProcessHost host_;
+  Pulse pulse_;        // of the main task
+  Pulse aside_pulse_;  // of the second one
 };
 
-Status ProcessRank::run(Channel& channel, Transport& transport, const MutantParts& make) {
+Result<RankResult> ProcessRank::run(Channel& channel, Transport& transport, const MutantParts& make) {
   ChannelObserver observer(channel, clock_);
   FD_TRY(const std::unique_ptr<TcpStore> store,
          TcpStore::connect("127.0.0.1", assignment_.store_port, assignment_.epoch, abort_));
@@ -179,7 +200,7 @@ Status ProcessRank::run(Channel& channel, Transport& transport, const MutantPart
                make);
 }
 
-Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
+Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   const Job& job = plan_.job;
   FD_TRY(const Corpus corpus, load_corpus(job.data.corpus));
   if (corpus.digest != assignment_.corpus_digest) {
@@ -193,7 +214,8 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
   const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
-  TaskParts main(seams, plan_, assignment_, start_, fired, false);
+  PulsedHost pulsed_host(seams.host, pulse_, aside_pulse_);
+  TaskParts main(seams, plan_, assignment_, start_, fired, pulse_, pulsed_host, false);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
   const std::unique_ptr<TrainingRules> rules = make.rules(plan_.mutant);
   AttemptContext context{.job = job,
@@ -205,16 +227,17 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
                          .protocol = *protocol,
                          .attempt = start_.attempt,
                          .floor = assignment_.floor,
+                         .stop_requested = [this] { return host_.stop_requested(); },
                          .rules = *rules};
   if (job.checkpoint.mode == PublishMode::sync) {
-    Status ended = run_rank(context, main.parts());
+    Result<RankResult> ended = run_rank(context, main.parts());
     main.finish(ended.ok());
     return ended;
   }
-  TaskParts aside(seams, plan_, assignment_, start_, fired, true);
+  TaskParts aside(seams, plan_, assignment_, start_, fired, aside_pulse_, seams.host, true);
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
   context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
-  Status ended = live(context, seams, main.parts());
+  Result<RankResult> ended = live(context, seams, main.parts());
   main.finish(ended.ok());
   aside.finish(ended.ok());
   return ended;
@@ -222,14 +245,14 @@ Status ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
 
 // The main task, and behind it the end of the other one: what it waits for is aborted unless all is done, and it is
 // gone before anything that it works with is.
-Status ProcessRank::live(const AttemptContext& context, const SharedSeams& seams, Parts& parts) {
+Result<RankResult> ProcessRank::live(const AttemptContext& context, const SharedSeams& seams, Parts& parts) {
   const auto end_tasks = [&](const Error& reason) {
     abort(reason);
     seams.transport.abort(reason);
     host_.join_tasks();
   };
   try {
-    Status ended = run_rank(context, parts);
+    Result<RankResult> ended = run_rank(context, parts);
     if (ended) {
       host_.join_tasks();
     } else {
@@ -242,12 +265,12 @@ Status ProcessRank::live(const AttemptContext& context, const SharedSeams& seams
   }
 }
 
-RankOutcome outcome_of(const std::function<Status()>& life) {
+RankOutcome outcome_of(const std::function<Result<RankResult>()>& life) {
   try {
-    Status status = life();
-    if (status) return RankOutcome{.end = RankEnd::finished};
-    const RankEnd end = status.failed_with(Code::internal) ? RankEnd::check_failed : RankEnd::failed;
-    return RankOutcome{.end = end, .error = std::move(status).error()};
+    Result<RankResult> result = life();
+    if (result) return RankOutcome{.end = *result == RankResult::left ? RankEnd::left : RankEnd::finished};
+    const RankEnd end = result.failed_with(Code::internal) ? RankEnd::check_failed : RankEnd::failed;
+    return RankOutcome{.end = end, .error = std::move(result).error()};
   } catch (const std::exception& failure) {
     return RankOutcome{.end = RankEnd::check_failed, .error = Error{.code = Code::internal, .message = failure.what()}};
   }
@@ -284,6 +307,7 @@ Result<RankAssignment> assignment_from(std::string_view payload) {
 }
 
 int run_process_rank(RankStart start, const MutantParts& make) {
+  Heart::hold_termination();
   // Nothing can be reported before the channel stands; an exception ends the process with a message of the zygote.
   const Result<RankAssignment> assignment = assignment_from(start.payload);
   FD_CHECK(assignment.ok(), "{}", assignment.error().message);
@@ -302,12 +326,15 @@ int run_process_rank(RankStart start, const MutantParts& make) {
     rank.abort(command.reason);
     if (transport) (*transport)->abort(command.reason);
   });
-  const RankOutcome outcome = outcome_of([&]() -> Status {
+  const Heart heart(
+      LivenessLimits::of(plan->job.cluster).period(),
+      [&](std::uint64_t beats) { channel.heartbeat(beats, rank.pulse()); }, [&rank] { rank.request_stop(); });
+  const RankOutcome outcome = outcome_of([&]() -> Result<RankResult> {
     if (!transport) return transport.error();
     return rank.run(channel, **transport, make);
   });
   channel.finish(outcome);
-  return outcome.end == RankEnd::finished ? 0 : 1;
+  return outcome.end == RankEnd::finished || outcome.end == RankEnd::left ? 0 : 1;
 }
 
 }  // namespace firedrill

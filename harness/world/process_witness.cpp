@@ -47,6 +47,7 @@ Status WitnessFileSystem::sync_directory(std::string_view directory) {
 }
 
 void WitnessFileSystem::tell(FileOp op, std::string_view path, std::int64_t bytes, std::string_view second_path) {
+  pulse_.beat(position_);
   emit(observer_, position_,
        Event{.kind = EventKind::disk_changed,
              .a = static_cast<std::int64_t>(op),

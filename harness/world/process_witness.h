@@ -4,13 +4,15 @@
 
 #include "engine/seam/file_system.h"
 #include "engine/seam/observer.h"
+#include "engine/seam/pulse.h"
 
 namespace firedrill {
 
 class WitnessFileSystem final : public ForwardingFileSystem {
  public:
-  WitnessFileSystem(FileSystem& inner, const Position& position, Observer& observer)
-      : ForwardingFileSystem(inner), position_(position), observer_(observer) {}
+  // Each such operation is also a beat of the pulse.
+  WitnessFileSystem(FileSystem& inner, const Position& position, Observer& observer, Pulse& pulse)
+      : ForwardingFileSystem(inner), position_(position), observer_(observer), pulse_(pulse) {}
 
   Result<std::unique_ptr<File>> create(std::string_view path) override;
   Status rename(std::string_view from, std::string_view to) override;
@@ -26,6 +28,7 @@ class WitnessFileSystem final : public ForwardingFileSystem {
 
   const Position& position_;
   Observer& observer_;
+  Pulse& pulse_;
 };
 
 }  // namespace firedrill

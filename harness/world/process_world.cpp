@@ -74,6 +74,7 @@ struct ProcessWorld::Impl {
                                      .numerics_key = subject.identity.numerics_key});
   }
 
+  std::optional<Termination> termination;  // outlives all that must be cleaned up before the signal has its effect
   const Subject& subject;
   Prober& prober;
   History& history;
@@ -92,6 +93,8 @@ ProcessWorld::~ProcessWorld() = default;
 Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject, Prober& prober, History& history,
                                                           const ProcessOptions& options) {
   auto impl = std::make_unique<Impl>(subject, prober, history);
+  FD_TRY(Termination termination, Termination::watch());
+  impl->termination.emplace(std::move(termination));
   FD_TRY(impl->disk, DiskDirectory::make(options.directory));
   FD_TRY(impl->files, DirectoryFileSystem::open_root(impl->disk->path()));
   FD_TRY(impl->launcher, ZygoteLauncher::start_zygote());
@@ -100,8 +103,9 @@ Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject
 }
 
 Result<AttemptResult> ProcessWorld::run_attempt(const AttemptOrder& order) {
-  ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, order.attempt,
-                         3 * impl_->subject.plan.job.cluster.deadline);
+  const std::unique_ptr<LivenessRules> rules = impl_->subject.liveness();
+  ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, *impl_->termination, impl_->subject.plan,
+                         *rules, order.attempt);
   FD_TRY_VOID(attempt.start(impl_->subject.plan.layout_of(order.attempt).world_size(), impl_->payload_for(order)));
   return attempt.run();
 }

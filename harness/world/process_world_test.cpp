@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <map>
 
 #include "engine/data/corpus.h"
@@ -148,7 +149,7 @@ TEST(ProcessWorld, AnInjectedErrorReachesTheJobAndNoRankDies) {
   }
 }
 
-TEST(ProcessWorld, RanksThatFallSilentForEverAreEndedAndTheRunSaysSo) {
+TEST(ProcessWorld, RanksThatAreStuckWithoutAFaultAreEndedAndTheRunSaysSo) {
   Plan plan = quickstart();
   plan.faults.clear();
   plan.mutant = "sleeping";
@@ -159,7 +160,113 @@ TEST(ProcessWorld, RanksThatFallSilentForEverAreEndedAndTheRunSaysSo) {
   EXPECT_FALSE(outcome->finished);
   EXPECT_TRUE(outcome->unprovoked);
   EXPECT_EQ(outcome->attempts, 1) << "another attempt would hang as well";
-  EXPECT_NE(outcome->why.find("no rank said anything for 3 s"), std::string::npos) << outcome->why;
+  EXPECT_NE(outcome->why.find("is stuck: it lives and has done nothing"), std::string::npos) << outcome->why;
+}
+
+// What a fault of rank 1 in its step 3 leads to, at the deadline of the figures: 2 s.
+class RankFault {
+ public:
+  explicit RankFault(const FaultSpec& fault) : drill_(plan_with(fault)), outcome_(drill_.in_processes()) {}
+
+  void expect_noticed_within(std::chrono::milliseconds bound, Suspicion suspicion) {
+    ASSERT_TRUE(outcome_) << describe(outcome_.error());
+    const std::vector<Event> suspected = drill_.all(EventKind::suspected);
+    const std::vector<Event> fired = drill_.all(EventKind::fault_fired);
+    ASSERT_EQ(suspected.size(), 1U) << outcome_->why;
+    ASSERT_EQ(fired.size(), 1U);
+    EXPECT_EQ(suspected[0].a, 1);
+    EXPECT_EQ(static_cast<Suspicion>(suspected[0].b), suspicion);
+    EXPECT_EQ(suspected[0].phase, fired[0].phase);
+    EXPECT_EQ(suspected[0].step, fired[0].step);
+    EXPECT_LE(suspected[0].time - fired[0].time, bound);
+    expect_all_gone(suspected[0].time);
+  }
+  void expect_all_gone(Time noticed) const {
+    const std::vector<Event> ends = drill_.all(EventKind::rank_ended);
+    EXPECT_EQ(ends.size(), 4U);
+    for (const Event& end : ends) EXPECT_LE(end.time - noticed, std::chrono::seconds(3)) << end.rank;
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a process is left over";
+  }
+  const Drill& drill() const { return drill_; }
+  const RunOutcome& outcome() const { return *outcome_; }
+
+ private:
+  static Plan plan_with(const FaultSpec& fault) {
+    Plan plan = quickstart();
+    plan.faults = {fault};
+    plan.recovery.budget = 0;
+    plan.job.cluster.deadline = std::chrono::seconds(2);
+    plan.job.cluster.heartbeat = std::chrono::milliseconds(250);
+    return plan;
+  }
+
+  Drill drill_;
+  Result<RunOutcome> outcome_;
+};
+
+TEST(ProcessWorld, AStoppedRankIsNoticedWithinFiveSecondsWhileItsPeersWaitInACollective) {
+  RankFault run({.kind = FaultKind::hang, .at = {.rank = 1, .step = 3, .phase = Phase::exchange}});
+  run.expect_noticed_within(std::chrono::seconds(5), Suspicion::stopped);
+}
+
+TEST(ProcessWorld, AStuckRankIsToldFromAStoppedOne) {
+  RankFault run({.kind = FaultKind::stall, .at = {.rank = 1, .step = 3, .phase = Phase::backward, .nth = 2}});
+  run.expect_noticed_within(std::chrono::seconds(5), Suspicion::stuck);
+}
+
+TEST(ProcessWorld, AnExitWithCodeZeroInMidRunIsAFailureNoticedAtOnce) {
+  const RankFault run({.kind = FaultKind::exit, .at = {.rank = 1, .step = 3, .phase = Phase::backward}, .code = 0});
+  EXPECT_FALSE(run.outcome().finished);
+  EXPECT_FALSE(run.outcome().check_failed);
+  const std::vector<Event> ends = run.drill().all(EventKind::rank_ended);
+  const auto own = std::ranges::find(ends, 1, &Event::rank);
+  ASSERT_NE(own, ends.end());
+  EXPECT_EQ(own->a, 1);
+  EXPECT_LE(own->time - run.drill().all(EventKind::fault_fired).at(0).time, std::chrono::seconds(1));
+  run.expect_all_gone(own->time);
+}
+
+TEST(ProcessWorld, PreemptedRanksAgreeOnOneStepAndTheNextAttemptResumesThere) {
+  Plan plan = quickstart();
+  plan.job.checkpoint.every = 8;
+  plan.faults = {{.kind = FaultKind::preempt, .at = {.rank = 2, .step = 3, .phase = Phase::forward}},
+                 {.kind = FaultKind::preempt, .at = {.rank = 0, .step = 3, .phase = Phase::backward, .nth = 3}}};
+  Drill drill(plan);
+  const Result<RunOutcome> outcome = drill.in_processes();
+  ASSERT_TRUE(outcome) << describe(outcome.error());
+  EXPECT_TRUE(outcome->finished) << outcome->why;
+  EXPECT_EQ(outcome->attempts, 2);
+  const std::vector<Event> agreed = drill.all(EventKind::preempt_agreed);
+  ASSERT_EQ(agreed.size(), 4U);
+  for (const Event& event : agreed) EXPECT_EQ(event.a, agreed[0].a);
+  for (const Event& event : drill.all(EventKind::restored)) EXPECT_EQ(event.step, agreed[0].a);
+  std::map<std::int64_t, int> done;
+  for (const Event& event : drill.all(EventKind::step_done)) ++done[event.step];
+  for (const auto& [step, ranks] : done) EXPECT_EQ(ranks, 4) << "step " << step << " was trained twice or not by all";
+}
+
+TEST(ProcessWorld, WhenTheGraceTimeIsOverAPreemptedRankIsKilled) {
+  Plan plan = quickstart();
+  plan.job.cluster.grace = std::chrono::milliseconds(300);
+  plan.faults = {{.kind = FaultKind::preempt, .at = {.rank = 2, .step = 3, .phase = Phase::forward}},
+                 {.kind = FaultKind::slow,
+                  .at = {.rank = 2, .step = 3, .phase = Phase::backward},
+                  .times = 6,
+                  .delay = std::chrono::milliseconds(100)}};
+  Drill drill(plan);
+  const Result<RunOutcome> outcome = drill.in_processes();
+  ASSERT_TRUE(outcome) << describe(outcome.error());
+  EXPECT_TRUE(outcome->finished) << outcome->why;
+  EXPECT_TRUE(drill.all(EventKind::preempt_agreed).empty());
+  int killed = 0;
+  for (const Event& end : drill.all(EventKind::rank_ended)) {
+    if (end.attempt == 1 && end.a == 2) ++killed;
+    if (end.attempt == 1 && end.rank == 2) {
+      EXPECT_EQ(drill.history().text(end.name), "its grace time was over, and it was killed");
+    }
+  }
+  EXPECT_EQ(killed, 1);
+  for (const Event& event : drill.all(EventKind::restored)) EXPECT_EQ(event.step, 2) << "the older checkpoint";
 }
 
 TEST(ProcessWorld, LeavesNoProcessAndKeepsTheDiskItWasGiven) {

@@ -7,7 +7,9 @@
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/sim/digest_check.h"
@@ -17,6 +19,7 @@
 #include "faults/persistence/recorder.h"
 #include "harness/history/recorder.h"
 #include "harness/world/probe.h"
+#include "harness/world/sim_watch.h"
 #include "harness/world/world.h"
 
 namespace firedrill {
@@ -58,6 +61,7 @@ class SimWorld final : public World {
   // Remembers where the ranks stand that die now.
   void note_deaths(const std::function<bool(int rank)>& dies);
   void node_lost(int node, bool data, bool names, const Position& position);
+  Duration backstop() const { return LivenessLimits::of(subject_.plan.job.cluster).backstop(); }
   AttemptResult conclude(sim::Attempt& attempt, const Status& ran);
 
   SimResources& resources_;
@@ -76,7 +80,12 @@ class SimWorld final : public World {
   Compute& kernels_;                 // the outermost of these that the options ask for
   std::vector<NameId> fault_names_;  // by index in the plan
   std::vector<std::unique_ptr<RankBox>> ranks_;
-  std::exception_ptr trouble_;  // of a probe
+  std::map<int, int> node_starts_;  // by node: how often this machine has started ranks
+  // Of the attempt under way.
+  std::unique_ptr<LivenessRules> liveness_;
+  std::optional<SimWatch> watch_;
+  std::map<int, int> exit_codes_;  // by rank, of those that left by themselves
+  std::exception_ptr trouble_;     // of a probe
 };
 
 }  // namespace firedrill

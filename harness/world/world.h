@@ -10,6 +10,7 @@
 
 #include "engine/base/result.h"
 #include "engine/ckpt/protocol.h"
+#include "engine/comm/liveness.h"
 #include "engine/data/sampler.h"
 #include "engine/model/transformer.h"
 #include "engine/train/publisher.h"
@@ -30,6 +31,10 @@ inline std::unique_ptr<AsyncPublisher> make_async_publisher() { return std::make
 using RulesFactory = std::function<std::unique_ptr<TrainingRules>()>;
 inline std::unique_ptr<TrainingRules> make_training_rules() { return std::make_unique<TrainingRules>(); }
 
+// Makes the rules of the watchdog that a mutant may replace. One call per attempt, on the supervisor's side.
+using LivenessFactory = std::function<std::unique_ptr<LivenessRules>()>;
+inline std::unique_ptr<LivenessRules> make_liveness_rules() { return std::make_unique<LivenessRules>(); }
+
 // The same by the name of a mutant (empty: the right engine), for a process that learns the name from its plan.
 struct MutantParts {
   std::unique_ptr<Protocol> (*protocol)(std::string_view mutant) = nullptr;
@@ -47,6 +52,7 @@ struct Subject {
   ProtocolFactory protocol;
   PublisherFactory publisher = make_async_publisher;  // called only where publishes are asynchronous
   RulesFactory rules = make_training_rules;
+  LivenessFactory liveness = make_liveness_rules;
 };
 
 struct AttemptOrder {
@@ -59,6 +65,7 @@ struct AttemptResult {
   int finished = 0;    // ranks that completed the job
   int failed = 0;      // ranks that ended with an error
   int died = 0;        // ranks that were killed
+  int left = 0;        // ranks that left after an agreed preemption
   int broken = 0;      // ranks in which one of our own checks failed
   bool stuck = false;  // all that was left waited without end
   std::string why;     // the first end that was not a finish, in words

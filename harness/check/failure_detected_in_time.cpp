@@ -1,0 +1,145 @@
+// failure_detected_in_time: a failure that nobody notices costs the whole machine, and so does an alarm without one.
+//
+// Verified: each journaled fault after which a rank cannot go on (it died, left, stopped or is stuck, or what peers
+// wait for never comes) is followed within its bound by its end, by a suspicion, or by the attempt's end; a rank that
+// left in mid-run never counts as one that finished; a rank told to leave has left or is gone when its grace time is
+// over; the attempt ends soon after that, so no survivor is left waiting. And no attempt ends by a suspicion or a
+// timeout unless a fault that explains it has fired in it: a rank that is slow within its bounds explains none. Not
+// verified: that the right rank is blamed: attribution compares that with the plan. Times are virtual in the sim world
+// and real in the process world, where the machine's own slowness is allowed for.
+#include <fmt/format.h>
+
+#include "engine/base/units.h"
+#include "faults/budget.h"
+#include "harness/check/all.h"
+
+namespace firedrill {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t finished = 0;  // outcome of rank_ended
+
+// From the first bad end until the last rank is gone: they have some time to end by themselves before they are killed.
+constexpr milliseconds all_gone{2'500 + 500};
+
+struct Bounds {
+  Duration noticed;
+  Duration over;  // the attempt
+};
+
+std::optional<Bounds> bounds_of(const FaultSpec& fault, const Plan& plan) {
+  const Cluster& cluster = plan.job.cluster;
+  const Duration slack = plan.world == WorldKind::process ? milliseconds(1'000) : milliseconds(0);
+  const Duration watched = cluster.deadline + 2 * cluster.heartbeat + slack;
+  switch (info_of(fault.kind).harm) {
+    case Harm::death: {
+      const Duration noticed = std::max<Duration>(cluster.failure_detection, slack);
+      return Bounds{.noticed = noticed, .over = noticed + all_gone + slack};
+    }
+    case Harm::silence: return Bounds{.noticed = watched, .over = watched + all_gone + slack};
+    // A rank that is killed at its end leaves its peers as any dead one does.
+    case Harm::leave: {
+      const Duration noticed = cluster.grace + 2 * cluster.heartbeat + slack;
+      return Bounds{.noticed = noticed, .over = noticed + all_gone + slack};
+    }
+    default: return std::nullopt;
+  }
+}
+
+bool explains_an_alarm(const FaultSpec& fault, const Job& job) {
+  if (fault.kind == FaultKind::slow) return !slows_within_bound(fault, job);
+  const Harm harm = info_of(fault.kind).harm;
+  // Whoever misses a message, or a call that fits, waits in vain.
+  const bool leaves_waiting = harm == Harm::message || harm == Harm::call;
+  return takes_ranks(fault.kind) || leaves_waiting || harm == Harm::error;
+}
+
+class Detection {
+ public:
+  explicit Detection(const Case& run) : run_(run) {}
+
+  Verdict judge() {
+    for (const AttemptSpan& attempt : run_.attempts()) {
+      ++checked_;
+      std::string wrong = faults_of(attempt);
+      if (wrong.empty()) wrong = alarms_of(attempt);
+      if (!wrong.empty()) return Verdict::fail(checked_, std::move(wrong));
+    }
+    return Verdict::pass(checked_, fmt::format("faults to detect: {}", faults_));
+  }
+
+ private:
+  std::string faults_of(const AttemptSpan& attempt) {
+    for (std::size_t position = attempt.begin; position < attempt.end; ++position) {
+      const Event& event = run_.event(position);
+      if (event.kind != EventKind::fault_fired) continue;
+      const FaultSpec* const fault = run_.fault(event);
+      const std::optional<Bounds> bounds = fault ? bounds_of(*fault, run_.plan()) : std::nullopt;
+      if (!bounds) continue;
+      ++checked_;
+      ++faults_;
+      std::string wrong = fault_at(attempt, position, *fault, *bounds);
+      if (!wrong.empty()) return fmt::format("{}: {}: {}", place_of(event), describe(*fault), wrong);
+    }
+    return {};
+  }
+
+  std::string fault_at(const AttemptSpan& attempt, std::size_t position, const FaultSpec& fault,
+                       const Bounds& bounds) const {
+    const Event& fired = run_.event(position);
+    const bool leaves = info_of(fault.kind).harm == Harm::leave;
+    const Event* noticed = nullptr;
+    const Event* over = nullptr;
+    for (std::size_t i = position + 1; i < attempt.end && !over; ++i) {
+      const Event& event = run_.event(i);
+      const bool own_end = event.kind == EventKind::rank_ended && event.rank == fired.rank;
+      if (own_end && event.a == finished && !leaves) return "the rank counts as one that has finished";
+      const bool agreed = leaves && event.kind == EventKind::preempt_agreed;
+      if (!noticed && (own_end || agreed || event.kind == EventKind::suspected)) noticed = &event;
+      if (event.kind == EventKind::attempt_ended) over = &event;
+    }
+    if (!noticed) noticed = over;
+    if (!noticed || !over) return "nobody ever noticed";
+    if (const Duration after = noticed->time - fired.time; after > bounds.noticed) {
+      return fmt::format("noticed after {}, and the bound is {}", format_duration(after),
+                         format_duration(bounds.noticed));
+    }
+    if (const Duration after = over->time - fired.time; after > bounds.over) {
+      return fmt::format("the attempt was over after {}, and the bound is {}: survivors were left waiting",
+                         format_duration(after), format_duration(bounds.over));
+    }
+    return {};
+  }
+
+  std::string alarms_of(const AttemptSpan& attempt) const {
+    bool explained = false;
+    for (std::size_t position = attempt.begin; position < attempt.end && !explained; ++position) {
+      const Event& event = run_.event(position);
+      if (event.kind == EventKind::fault_fired) {
+        const FaultSpec* const fault = run_.fault(event);
+        explained = fault && explains_an_alarm(*fault, run_.plan().job);
+      }
+      if (event.kind == EventKind::suspected) {
+        return fmt::format("false alarm in attempt {}: {} is called {}, and no fault that explains it has fired ({})",
+                           attempt.number, event.a < 0 ? "no rank" : fmt::format("rank {}", event.a),
+                           to_string(static_cast<Suspicion>(event.b)), run_.history().text(event.detail));
+      }
+      if (event.kind == EventKind::rank_ended && run_.history().text(event.detail) == to_string(Code::timeout)) {
+        return fmt::format("{}: it waited in vain, and no fault that explains it has fired: {}", place_of(event),
+                           run_.history().text(event.name));
+      }
+    }
+    return {};
+  }
+
+  const Case& run_;
+  std::int64_t checked_ = 0;
+  std::int64_t faults_ = 0;
+};
+
+}  // namespace
+
+Verdict judge_failure_detected_in_time(const Case& run) { return Detection(run).judge(); }
+
+}  // namespace firedrill
