@@ -26,7 +26,9 @@ class Finder {
   Finder(const Case& run, const AttemptSpan& attempt) : run_(run), attempt_(attempt), calls_(calls_of(run, attempt)) {
     for (const std::uint32_t position : run.history().of(EventKind::rank_ended)) {
       const Event& event = run.event(position);
-      if (event.attempt == attempt.number && event.a == 2) died_[event.rank] = &event;
+      // One that ended by itself in mid-run has told no more than a killed one.
+      const bool gone = event.a == 2 || run.history().text(event.detail) == to_string(Code::dead);
+      if (event.attempt == attempt.number && gone) died_[event.rank] = &event;
     }
   }
 
