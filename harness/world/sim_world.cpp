@@ -66,9 +66,10 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   ranks_.clear();
   exit_codes_.clear();
   liveness_ = subject_.liveness();
-  watch_.emplace(attempt, job.cluster, *liveness_, recorder_,
-                 {.pulse_of = [this](int rank) { return ranks_[static_cast<std::size_t>(rank)]->pulse(); },
-                  .before_kill = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->dies_here(); }});
+  watch_.emplace(
+      attempt, job.cluster, *liveness_, recorder_,
+      SimWatch::Ranks{.pulse_of = [this](int rank) { return ranks_[static_cast<std::size_t>(rank)]->pulse(); },
+                      .before_kill = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->dies_here(); }});
   if (options_.recorder != nullptr) options_.recorder->attempt_started(order.attempt);
   attempt.takes_message_of = [this, number = order.attempt](int sent_in) {
     return ranks_.front()->rules().takes_message(number, sent_in);
