@@ -27,6 +27,7 @@ bool ends_nothing(const FaultSpec& fault, const Job& job) {
   switch (fault.kind) {
     case FaultKind::slow: return slows_within_bound(fault, job);
     case FaultKind::slow_disk:
+    case FaultKind::slow_shard:
     case FaultKind::clock_skew:
     case FaultKind::lying_sync: return true;
     default: return false;
@@ -146,7 +147,8 @@ void check_rest(const std::vector<FaultSpec>& faults, const Job& job, Mistakes& 
 void check_delays(const std::vector<FaultSpec>& faults, const Job& job, Mistakes& mistakes) {
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const FaultSpec& fault = faults[i];
-    if (fault.kind != FaultKind::slow_disk || slows_within_bound(fault, job)) continue;
+    const bool delays = fault.kind == FaultKind::slow_disk || fault.kind == FaultKind::slow_shard;
+    if (!delays || slows_within_bound(fault, job)) continue;
     mistakes.add(
         "faults[{}] ({}) can hold a rank up for longer than its watchdog allows: {} in one call (cluster.deadline) and "
         "{} in one wait of its peers; give a smaller delay or fewer times, or a longer deadline",

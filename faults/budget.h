@@ -35,4 +35,8 @@ std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, 
 // must end those before. A scenario that expects liveness or a failure does not ask.
 std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults, const Job& job, int restart_budget);
 
+// Damage of computations and messages that nothing in the layout would notice: the run would go on with wrong numbers.
+// A scenario that expects liveness or a failure does not ask.
+std::vector<std::string> mistakes_in_cover(const std::vector<FaultSpec>& faults, const Layout& layout);
+
 }  // namespace firedrill

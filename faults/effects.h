@@ -9,6 +9,7 @@
 
 #include "engine/base/result.h"
 #include "engine/seam/collective_op.h"
+#include "engine/seam/compute.h"
 #include "engine/seam/file_system.h"
 #include "engine/seam/position.h"
 #include "engine/seam/transport.h"
@@ -64,12 +65,16 @@ struct LinkTrouble {
 // One call of a rank through a seam, as faults see it.
 struct CallSite {
   SeamOp op = SeamOp::file;
-  FileOp file_op = FileOp::create;       // with op == file
-  std::string_view path = {};            // with op == file
-  std::string_view second_path = {};     // the new name of a rename
-  FileCall* file = nullptr;              // with op == file: never absent where a fault fires
-  CollectiveCall* collective = nullptr;  // with op == collective: as file
-  MessageCall* message = nullptr;        // with op == send or recv: as file
+  FileOp file_op = FileOp::create;        // with op == file
+  std::string_view path = {};             // with op == file
+  std::string_view second_path = {};      // the new name of a rename
+  FileCall* file = nullptr;               // with op == file: never absent where a fault fires
+  CollectiveCall* collective = nullptr;   // with op == collective: as file
+  MessageCall* message = nullptr;         // with op == send or recv: as file
+  KernelKind kernel = KernelKind::other;  // with op == compute
+  // What the call gave (compute, input: behind it, empty if it failed) or is about to take (send): a fault may put
+  // something else in its place.
+  Value* value = nullptr;
 };
 
 // As a journal writes it: 0 where it is none of files, else 1 + FileOp.

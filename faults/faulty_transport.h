@@ -15,11 +15,12 @@ class FaultyTransport final : public ForwardingTransport {
   FaultyTransport(Transport& inner, Injector& injector) : ForwardingTransport(inner), injector_(injector) {}
   Status send(int peer, Tag tag, const Value& value, Time deadline) override {
     MessageCall message{.peer = peer};
-    return injector_.around({.op = SeamOp::send, .message = &message}, [&]() -> Status {
+    Value payload = value;
+    return injector_.around({.op = SeamOp::send, .message = &message, .value = &payload}, [&]() -> Status {
       if (message.dropped) return {};
-      if (message.late) return injector_.effects().send_late(peer, tag, value), Status();
-      if (message.doubled) FD_TRY_VOID(inner_.send(peer, tag, value, deadline));
-      return inner_.send(peer, tag, value, deadline);
+      if (message.late) return injector_.effects().send_late(peer, tag, payload), Status();
+      if (message.doubled) FD_TRY_VOID(inner_.send(peer, tag, payload, deadline));
+      return inner_.send(peer, tag, payload, deadline);
     });
   }
   Result<Value> recv(int peer, Tag tag, Time deadline) override {

@@ -11,10 +11,11 @@ namespace {
 // Whether a call of this seam can match, whatever its path.
 bool can_match(const FaultSpec& spec, SeamOp op) {
   if (spec.at.op && *spec.at.op != op) return false;
-  const std::uint32_t seams = info_of(spec.kind).seams;
-  if (seams != 0 && (seams & bit_of(op)) == 0) return false;
-  return op == SeamOp::file || (!spec.at.file_op && spec.at.path.empty() && !of_files(spec.kind));
+  if (!can_be_about(spec.kind, op)) return false;
+  return op == SeamOp::file || (!spec.at.file_op && spec.at.path.empty());
 }
+
+When when_of(const FaultSpec& spec) { return info_of(spec.kind).changes_result ? When::after : spec.at.when; }
 
 }  // namespace
 
@@ -79,7 +80,8 @@ Status Injector::apply(const Hits& hits, When when, const CallSite& call) {
   Status reported;
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     Armed& armed = armed_[i];
-    if (!hits[i] || armed.spec->at.when != when) continue;
+    if (!hits[i] || when_of(*armed.spec) != when) continue;
+    if (info_of(armed.spec->kind).changes_result && !*call.value) continue;  // the call failed: nothing to change
     if (armed.spec->kind == FaultKind::reorder_calls) {
       call.collective->held = true;
       held_by_ = &armed;

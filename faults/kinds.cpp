@@ -1,6 +1,7 @@
 #include "faults/kinds.h"
 
 #include <initializer_list>
+#include <vector>
 
 #include "engine/seam/collective_op.h"
 
@@ -111,6 +112,32 @@ FaultKindInfo of_messages(FaultKind kind, std::string_view name, std::string_vie
 
 FaultKindInfo of_links(FaultKind kind, std::string_view name, std::string_view summary) {
   return {.kind = kind, .name = name, .summary = summary, .harm = Harm::message};
+}
+
+FaultKindInfo of_input(FaultKind kind, std::string_view name, std::string_view summary, Harm harm) {
+  return {.kind = kind,
+          .name = name,
+          .summary = summary,
+          .in_process_world = true,
+          .harm = harm,
+          .has_after = false,
+          .changes_result = harm == Harm::computation,
+          .seams = bit_of(SeamOp::input)};
+}
+
+FaultKindInfo of_compute(FaultKind kind, std::string_view name, std::string_view summary, Harm harm) {
+  FaultKindInfo info = of_input(kind, name, summary, harm);
+  info.seams = bit_of(SeamOp::compute);
+  return info;
+}
+
+FaultKindInfo corrupt_payload() {
+  FaultKindInfo info =
+      of_input(FaultKind::corrupt_payload, "corrupt_payload",
+               "a message arrives with another content (`damage`: one bit, a NaN, another shard's)", Harm::computation);
+  info.seams = bit_of(SeamOp::send);
+  info.changes_result = false;
+  return info;
 }
 
 std::vector<Kind> kinds_of_ranks_and_storage() {
@@ -237,11 +264,38 @@ std::vector<Kind> kinds_of_communication() {
   };
 }
 
+std::vector<Kind> kinds_of_computation() {
+  return {
+      {of_input(FaultKind::slow_shard, "slow_shard", "rows of the training text come late, by `delay`", Harm::none),
+       take_slow_shard},
+      {of_input(FaultKind::unreadable_shard, "unreadable_shard", "rows of the training text cannot be read",
+                Harm::error),
+       take_unreadable_shard},
+      {of_input(FaultKind::bad_sample, "bad_sample", "a row of the training text is read as garbage",
+                Harm::computation),
+       take_bad_sample},
+      {of_input(FaultKind::shard_ends_early, "shard_ends_early", "the last row of a micro-batch is missing",
+                Harm::computation),
+       take_shard_ends_early},
+      {of_compute(FaultKind::bit_flip, "bit_flip", "one bit of a computed value of one rank is wrong (`target`)",
+                  Harm::computation),
+       take_bit_flip},
+      {of_compute(FaultKind::nan, "nan", "one number of a computed value of one rank is NaN (`target`)",
+                  Harm::computation),
+       take_nan},
+      {of_compute(FaultKind::exception, "exception", "the code of a step throws on one rank", Harm::error),
+       take_exception},
+      {corrupt_payload(), take_corrupt_payload},
+  };
+}
+
+// In the order of FaultKind.
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> list = [] {
     std::vector<Kind> all = kinds_of_ranks_and_storage();
     for (const Kind& kind : kinds_of_liveness()) all.push_back(kind);
     for (const Kind& kind : kinds_of_communication()) all.push_back(kind);
+    for (const Kind& kind : kinds_of_computation()) all.push_back(kind);
     return all;
   }();
   return list;

@@ -8,8 +8,8 @@
 
 namespace firedrill {
 
-// Takes the effect. An error is what the call then reports; without one the call goes on, perhaps as a changed one
-// (CallSite::file). Called after the firing was journaled.
+// Takes the effect, and throws only as `exception`. An error is what the call then reports; without one the call goes
+// on, perhaps as a changed one (CallSite::file). Called after the firing was journaled.
 using TakeEffect = Status (*)(const Firing& firing, Effects& effects);
 
 Status take_kill(const Firing& firing, Effects& effects);
@@ -52,6 +52,14 @@ Status take_late_message(const Firing& firing, Effects& effects);
 Status take_partition(const Firing& firing, Effects& effects);
 Status take_slow_link(const Firing& firing, Effects& effects);
 Status take_flaky_link(const Firing& firing, Effects& effects);
+Status take_slow_shard(const Firing& firing, Effects& effects);
+Status take_unreadable_shard(const Firing& firing, Effects& effects);
+Status take_bad_sample(const Firing& firing, Effects& effects);
+Status take_shard_ends_early(const Firing& firing, Effects& effects);
+Status take_bit_flip(const Firing& firing, Effects& effects);
+Status take_nan(const Firing& firing, Effects& effects);
+Status take_exception(const Firing& firing, Effects& effects);
+Status take_corrupt_payload(const Firing& firing, Effects& effects);
 
 TakeEffect effect_of(FaultKind kind);
 

@@ -113,7 +113,7 @@ Operations operations_in(Phase phase, bool coordinator, bool first_attempt, Cata
   }
   switch (phase) {
     case Phase::none: return collective() | computing();  // the first parameters; the end of a rank
-    case Phase::input:
+    case Phase::input: return computing() | only(SeamOp::input);
     case Phase::forward:
     case Phase::backward:
     case Phase::optimizer: return computing();
@@ -138,6 +138,14 @@ Operations operations_at(const Where& at, const Job& job) {
   return all;
 }
 
+Operations operations_of_kind(FaultKind kind) {
+  Operations all;
+  for (int i = 0; i < seam_op_count; ++i) {
+    if (can_be_about(kind, static_cast<SeamOp>(i))) all |= only(static_cast<SeamOp>(i));
+  }
+  return all;
+}
+
 Operations operations_of(const FaultSpec& fault) {
   const Where& at = fault.at;
   Operations about = at.op ? only(*at.op) : Operations().set();
@@ -147,12 +155,7 @@ Operations operations_of(const FaultSpec& fault) {
     const auto op = static_cast<FileOp>(i);
     if (!kind_fits(fault.kind, {.op = SeamOp::file, .file_op = op, .path = {}})) about &= ~only(op);
   }
-  const std::uint32_t seams = info_of(fault.kind).seams;
-  for (int i = 0; i < seam_op_count && seams != 0; ++i) {
-    const auto op = static_cast<SeamOp>(i);
-    if ((seams & bit_of(op)) == 0) about &= ~only(op);
-  }
-  return of_files(fault.kind) ? about & only(SeamOp::file) : about;
+  return about & operations_of_kind(fault.kind);
 }
 
 bool saves(Phase phase) {

@@ -25,6 +25,8 @@ Operations operations_in(Phase phase, bool coordinator, bool first_attempt, Cata
 
 // What the fault's rank does where `at` can match, in any of its phases, whatever the operation.
 Operations operations_at(const Where& at, const Job& job);
+// What faults of the kind can be about.
+Operations operations_of_kind(FaultKind kind);
 // What the fault is about, wherever it is; none if its kind and `at` contradict each other.
 Operations operations_of(const FaultSpec& fault);
 

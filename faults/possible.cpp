@@ -64,10 +64,13 @@ void check_phase(const FaultSpec& fault, const Job& job, Mistakes& mistakes) {
 // What the fault says of its operation, against itself.
 void check_operation(const FaultSpec& fault, const Layout& layout, Mistakes& mistakes) {
   const Where& at = fault.at;
-  const std::uint32_t seams = info_of(fault.kind).seams;
-  if (at.op && seams != 0 && (seams & bit_of(*at.op)) == 0) {
+  if (at.op && info_of(fault.kind).seams != 0 && !can_be_about(fault.kind, *at.op)) {
+    const bool calls = can_be_about(fault.kind, SeamOp::collective);
+    const bool messages = can_be_about(fault.kind, SeamOp::send);
     mistakes.add("at.op is {}: {} is about {}; name that, or leave at.op out", to_string(*at.op), to_string(fault.kind),
-                 (seams & bit_of(SeamOp::collective)) != 0 ? "collective calls" : "messages");
+                 calls      ? "collective calls"
+                 : messages ? "messages"
+                            : names_of(operations_of_kind(fault.kind)));
   }
   if (at.op && *at.op != SeamOp::file) {
     if (at.file_op)
@@ -93,6 +96,27 @@ void check_operation(const FaultSpec& fault, const Layout& layout, Mistakes& mis
   }
 }
 
+// What a rank computes in a phase, against what the fault is to damage.
+void check_target(const FaultSpec& fault, Mistakes& mistakes) {
+  if (!fault.at.phase) return;
+  const Phase phase = *fault.at.phase;
+  if (fault.kind == FaultKind::exception && phase != Phase::forward && phase != Phase::backward &&
+      phase != Phase::optimizer) {
+    mistakes.add("at.phase is {}: exception is for forward, backward or optimizer", to_string(phase));
+  }
+  if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return;
+  const bool updated = fault.target == Target::parameter || fault.target == Target::moment;
+  const bool fits = updated                              ? phase == Phase::optimizer
+                    : fault.target == Target::activation ? phase == Phase::forward || phase == Phase::backward
+                                                         : phase == Phase::backward;
+  if (fits) return;
+  mistakes.add("at.phase is {} and the target {}: that is computed in {}; give that phase, or leave at.phase out",
+               to_string(phase), to_string(fault.target),
+               updated                              ? "optimizer"
+               : fault.target == Target::activation ? "forward"
+                                                    : "backward");
+}
+
 // What the options of its kind say, and `when` and `path` where the kind gives them a meaning of their own.
 void check_kind(const FaultSpec& fault, Mistakes& mistakes) {
   const FaultKindInfo& info = info_of(fault.kind);
@@ -114,14 +138,15 @@ void check_kind(const FaultSpec& fault, Mistakes& mistakes) {
     mistakes.add("{} cannot lose unsynced data or names: only kill_node can, as its caches go with the node",
                  info.name);
   }
-  if (fault.kind == FaultKind::slow_disk && fault.delay <= Duration{0}) {
-    mistakes.add("slow_disk.delay is {}: give how much longer the operation takes, such as 50ms",
+  if ((fault.kind == FaultKind::slow_disk || fault.kind == FaultKind::slow_shard) && fault.delay <= Duration{0}) {
+    mistakes.add("{}.delay is {}: give how much longer the operation takes, such as 50ms", info.name,
                  format_duration(fault.delay));
   }
   if (fault.kind == FaultKind::slow && fault.delay <= Duration{0}) {
     mistakes.add("slow.delay is {}: give how much longer each call takes, such as 20ms", format_duration(fault.delay));
   }
   if (fault.code < 0 || fault.code > 255) mistakes.add("exit.code is {}: exit codes are 0 to 255", fault.code);
+  check_target(fault, mistakes);
   if (fault.looks < 0) mistakes.add("late_visibility.looks is {}: give 0 or more", fault.looks);
   if (fault.kind == FaultKind::clock_skew && (fault.ahead > Duration{0}) == (fault.behind > Duration{0})) {
     mistakes.add("clock_skew needs one of `ahead` and `behind`, such as {{ahead: 2h}}");

@@ -10,8 +10,8 @@
 namespace firedrill {
 
 std::string_view to_string(SeamOp op) {
-  constexpr std::array<std::string_view, seam_op_count> names = {"file", "compute",    "send",
-                                                                 "recv", "collective", "store"};
+  constexpr std::array<std::string_view, seam_op_count> names = {"file",       "compute", "send", "recv",
+                                                                 "collective", "store",   "input"};
   return names[static_cast<std::size_t>(op)];
 }
 
@@ -23,6 +23,16 @@ std::string_view to_string(Part part) {
 }
 
 std::string_view to_string(Landing landing) { return landing == Landing::offset ? "offset" : "file"; }
+
+std::string_view to_string(Target target) {
+  constexpr std::array<std::string_view, 4> names = {"activation", "gradient", "parameter", "moment"};
+  return names[static_cast<std::size_t>(target)];
+}
+
+std::string_view to_string(PayloadDamage damage) {
+  constexpr std::array<std::string_view, 3> names = {"bit", "nan", "wrong_shard"};
+  return names[static_cast<std::size_t>(damage)];
+}
 
 std::string_view to_string(FaultKind kind) { return info_of(kind).name; }
 
@@ -48,7 +58,11 @@ std::string described_options(const FaultSpec& fault) {
     case FaultKind::torn_write: return fmt::format(", without its {} third", to_string(fault.lost));
     case FaultKind::misdirected_write:
       return fault.lands_in == Landing::file ? ", into another file" : ", to another offset";
+    case FaultKind::bit_flip:
+    case FaultKind::nan: return fmt::format(", in {}", to_string(fault.target));
+    case FaultKind::corrupt_payload: return fmt::format(", {}", to_string(fault.damage));
     case FaultKind::slow:
+    case FaultKind::slow_shard:
     case FaultKind::slow_disk: return fmt::format(", by {}", format_duration(fault.delay));
     case FaultKind::late_visibility: {
       std::string text;

@@ -55,12 +55,20 @@ enum class FaultKind : std::uint8_t {
   partition,            // what crosses the border of the rank's node is lost
   slow_link,            // messages of some links take longer
   flaky_link,           // every n-th message of some links is lost and sent again, later
+  slow_shard,           // rows of the training text come late
+  unreadable_shard,     // they cannot be read
+  bad_sample,           // one of them is garbage, and nobody is told
+  shard_ends_early,     // the last of them is missing
+  bit_flip,             // one bit of what a kernel computed is wrong
+  nan,                  // one number of what a kernel computed is none
+  exception,            // a kernel's code throws
+  corrupt_payload,      // a message arrives as something else than was sent
 };
-inline constexpr int fault_kind_count = 40;
+inline constexpr int fault_kind_count = 48;
 
 // Operations of the other seams that faults can name, beside the file operations.
-enum class SeamOp : std::uint8_t { file, compute, send, recv, collective, store };
-inline constexpr int seam_op_count = 6;
+enum class SeamOp : std::uint8_t { file, compute, send, recv, collective, store, input };
+inline constexpr int seam_op_count = 7;
 std::string_view to_string(SeamOp op);
 std::string_view to_string(FaultKind kind);  // as in a scenario
 
@@ -85,6 +93,12 @@ std::string_view to_string(Part part);
 enum class Landing : std::uint8_t { offset, file };
 std::string_view to_string(Landing landing);
 
+// What a damaged computation gave.
+enum class Target : std::uint8_t { activation, gradient, parameter, moment };
+std::string_view to_string(Target target);
+enum class PayloadDamage : std::uint8_t { bit, nan, wrong_shard };
+std::string_view to_string(PayloadDamage damage);
+
 struct FaultSpec {
   FaultKind kind = FaultKind::kill;
   Where at;
@@ -95,8 +109,11 @@ struct FaultSpec {
   // misdirected_write only: further behind in the same file, or in the file that the rank wrote to before (if that lies
   // in the same directory).
   Landing lands_in = Landing::offset;
-  int code = 0;       // exit only: the exit code
-  Duration delay{0};  // slow, slow_disk: of the operation; late_visibility: for so long the name is not there
+  int code = 0;                               // exit only: the exit code
+  Target target = Target::activation;         // bit_flip and nan only
+  PayloadDamage damage = PayloadDamage::bit;  // corrupt_payload only
+  // slow, slow_disk, slow_shard: of the operation; late_visibility: for so long the name is not there
+  Duration delay{0};
   int looks = 0;      // late_visibility only: and for so many looks
   std::optional<int> peer = {};  // faults of messages and links: those between the rank and this one only
   std::string group = {};        // slow_link, flaky_link: the links to the other members of this group of the rank's
@@ -124,6 +141,7 @@ enum class Harm : std::uint8_t {
   sync_undone,    // what was reported as durable is not
   call,           // a rank issues other calls than it should; what it computes from them is wrong
   message,        // messages are late, lost, doubled or go astray
+  computation,    // what is computed, read or sent is wrong, and nobody is told
 };
 
 struct FaultKindInfo {
@@ -132,8 +150,9 @@ struct FaultKindInfo {
   std::string_view summary;
   bool in_process_world = false;
   Harm harm = Harm::none;
-  std::uint32_t file_ops = 0;  // a bit for each FileOp that it can be about; 0: any call of any seam
-  bool has_after = true;       // `when: after` means something
+  std::uint32_t file_ops = 0;   // a bit for each FileOp that it can be about; 0: any call of any seam
+  bool has_after = true;        // `when: after` means something
+  bool changes_result = false;  // it takes effect behind the call, on what that gave
   // What it can hit among files: those of a checkpoint (shards and manifests), which others can stand in for.
   bool checkpoints_only = false;
   std::uint32_t seams = 0;           // a bit for each SeamOp that it can be about; 0: as file_ops says
@@ -150,5 +169,11 @@ inline bool takes_ranks(FaultKind kind) {
 }
 // The kinds that are about file operations only.
 inline bool of_files(FaultKind kind) { return info_of(kind).file_ops != 0; }
+// Whether it can be about a call of this seam at all.
+inline bool can_be_about(FaultKind kind, SeamOp op) {
+  const std::uint32_t seams = info_of(kind).seams;
+  if (seams != 0) return (seams & bit_of(op)) != 0;
+  return op == SeamOp::file || !of_files(kind);
+}
 
 }  // namespace firedrill

@@ -1,12 +1,14 @@
 #include "faults/trigger.h"
 
 #include "engine/base/text.h"
+#include "faults/damage.h"
 
 namespace firedrill {
 
 bool kind_fits(FaultKind kind, const CallSite& call) {
   const FaultKindInfo& info = info_of(kind);
-  if (info.seams != 0 && (info.seams & bit_of(call.op)) == 0) return false;
+  if (info.seams != 0 && !can_be_about(kind, call.op)) return false;
+  if (kind == FaultKind::corrupt_payload && call.value && !can_be_damaged(*call.value)) return false;
   if (info.seams != 0 && call.collective != nullptr) {
     // Alone in a group there is nobody to disagree with.
     if (call.collective->group.size() == 1) return false;
@@ -21,6 +23,21 @@ bool kind_fits(FaultKind kind, const CallSite& call) {
          call.path.starts_with("manifests/");
 }
 
+bool target_fits(const FaultSpec& fault, const CallSite& call) {
+  if (fault.kind == FaultKind::exception) {
+    return call.kernel == KernelKind::forward || call.kernel == KernelKind::backward ||
+           call.kernel == KernelKind::optimizer;
+  }
+  if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return true;
+  switch (fault.target) {
+    case Target::activation: return call.kernel == KernelKind::forward;
+    case Target::gradient: return call.kernel == KernelKind::backward;
+    case Target::parameter:
+    case Target::moment: return call.kernel == KernelKind::optimizer;
+  }
+  return false;
+}
+
 Trigger::Trigger(const FaultSpec& spec, int fired_before) : spec_(&spec), fired_(fired_before) {}
 
 bool Trigger::possible(int attempt, int rank) const {
@@ -32,7 +49,7 @@ bool Trigger::matches(const Position& position, const CallSite& call) const {
   if (at.step && *at.step != position.step) return false;
   if (at.phase && *at.phase != position.phase) return false;
   if (at.op && *at.op != call.op) return false;
-  if (!kind_fits(spec_->kind, call)) return false;
+  if (!kind_fits(spec_->kind, call) || !target_fits(*spec_, call)) return false;
   if (spec_->peer && call.message && call.message->peer != *spec_->peer) return false;
   if (!at.file_op && at.path.empty()) return true;
   if (call.op != SeamOp::file || at.file_op.value_or(call.file_op) != call.file_op) return false;

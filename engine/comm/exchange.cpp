@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace firedrill {
@@ -46,6 +47,15 @@ GroupPlan::GroupPlan(const Group& group) : id(group.id), lanes(group.lane_count(
 }
 
 Tag pair_tag(const Group& group) { return make_tag(group.id, 0, pair_round); }
+
+std::string describe_tag(Tag tag) {
+  const std::uint64_t round = tag & pair_round;
+  const std::uint64_t number = tag >> round_bits & ((std::uint64_t{1} << number_bits) - 1);
+  const std::uint64_t group = tag >> (number_bits + round_bits);
+  if (round == pair_round) return fmt::format("group {}, between two", group);
+  constexpr std::array<std::string_view, 3> names = {"to the owner", "from the owner", "between any two"};
+  return fmt::format("group {}, call {}, {}", group, number, round < names.size() ? names[round] : "?");
+}
 
 Status Exchange::send(int member, Round round, const Value& value) {
   return transport_.send(group_.ranks[index(member)], make_tag(group_.id, number_, static_cast<std::uint64_t>(round)),

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/comm/tree.h"
@@ -26,6 +27,8 @@ struct GroupPlan {
 
 // The tag of send/recv between two members, which the others do not count.
 Tag pair_tag(const Group& group);
+// "group 2, call 17, from the owner": what a tag says.
+std::string describe_tag(Tag tag);
 
 class Exchange {
  public:

@@ -164,10 +164,6 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
   divides("dp", layout.dp, job.lanes.dp);
   divides("tp", layout.tp, job.lanes.tp);
   divides("cp", layout.cp, job.lanes.cp);
-  const auto only = [&mistakes](std::string_view name, int degree, int supported) {
-    if (degree != supported)
-      mistakes.push_back(fmt::format("layout.{} is {}: only {} is supported yet", name, degree, supported));
-  };
   check_experts(layout, job, mistakes);
   if (layout.zero < 0 || layout.zero > 3) {
     mistakes.push_back(fmt::format("layout.zero is {}: give 0 to 3", layout.zero));
@@ -175,8 +171,10 @@ std::vector<std::string> mistakes_in(const Layout& layout, const Job& job) {
   if (layout.bucket_bytes < 0) {
     mistakes.push_back(fmt::format("layout.bucket is {}: give 0 (one exchange) or more bytes", layout.bucket_bytes));
   }
-  only("replica_check", layout.replica_check, 0);
-  only("rerun", layout.rerun ? 1 : 0, 0);
+  if (layout.replica_check < 0) {
+    mistakes.push_back(fmt::format("layout.replica_check is {}: give the number of steps between two comparisons, or 0",
+                                   layout.replica_check));
+  }
   check_pipeline(layout, job, mistakes);
   return mistakes;
 }

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
+#include "engine/train/replicas.h"
+#include "engine/train/rerun.h"
 #include "engine/train/trainer.h"
 
 namespace firedrill {
@@ -10,6 +14,20 @@ namespace {
 // Errors behind which training may go on without this checkpoint: those of the storage, which a publish makes known to
 // all ranks alike. Any other may be seen by one rank alone, or is our own bug.
 bool survivable(const Error& error) { return error.code == Code::io_error || error.code == Code::no_space; }
+
+// What the code of a step throws (a library that dislikes its input, no memory) ends the rank with an error, like any
+// other failure of it; checks of our own stay findings.
+Result<StepReport> step_of(Trainer& trainer) {
+  std::string thrown;
+  try {
+    return trainer.step();
+  } catch (const CheckFailure&) {
+    throw;
+  } catch (const std::exception& exception) {
+    thrown = exception.what();
+  }
+  return Error{.code = Code::invalid_input, .message = fmt::format("the step threw an exception: {}", thrown)};
+}
 
 // One rank's attempt, from the rendezvous on.
 class Attempt {
@@ -24,7 +42,17 @@ class Attempt {
                      .world = groups_.world,
                      .identity = context.identity,
                      .attempt = context.attempt,
-                     .floor = context.floor} {}
+                     .floor = context.floor},
+        rerun_(parts.compute, context.rules, parts.position, parts.observer),
+        step_parts_{.files = parts.files,
+                    .transport = parts.transport,
+                    .collectives = parts.collectives,
+                    .store = parts.store,
+                    .compute = context.layout.rerun ? rerun_ : parts.compute,
+                    .clock = parts.clock,
+                    .host = parts.host,
+                    .observer = parts.observer,
+                    .position = parts.position} {}
 
   Result<RankResult> run();
 
@@ -36,6 +64,7 @@ class Attempt {
   std::string leave_key() const { return fmt::format("attempt/{}/leave", context_.attempt); }
   Result<RankResult> end(RankResult result);
   Result<TrainingState> begin();
+  Result<bool> step(Trainer& trainer, std::int64_t step);
   Status save(Trainer& trainer, std::int64_t step);
   Status dispatch(Trainer& trainer, std::int64_t step);
   Status join();
@@ -50,6 +79,9 @@ class Attempt {
   Groups groups_;
   Holdings holdings_;
   CheckpointContext checkpoints_;
+  RerunCompute rerun_;
+  Parts step_parts_;  // with `rerun_` where the layout says so
+  std::optional<ReplicaCheck> replicas_;
   int failures_in_a_row_ = 0;
   bool asked_ = false;
 };
@@ -67,17 +99,17 @@ Result<RankResult> Attempt::run() {
     FD_CHECK(context_.second, "an asynchronous publish needs a second task");
     publisher().open(checkpoints_, context_.second->parts, groups_.publish, context_.protocol);
   }
-  Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, parts_,
-                  std::move(state), context_.rules);
+  if (context_.layout.replica_check > 0) {
+    replicas_.emplace(context_.job, context_.layout, context_.model, groups_, context_.rules, parts_);
+  }
+  Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, step_parts_,
+                  std::move(state), context_.rules, context_.source);
   for (std::int64_t step = trainer.state().counters.step + 1;
        context_.rules.input_left(holdings_, step, context_.job.steps); ++step) {
     parts_.position.step = step;
     if (publishes_aside() && publisher().done()) FD_TRY_VOID(join());
     FD_TRY_VOID(ask_to_leave(step));
-    FD_TRY(const StepReport report, trainer.step());
-    trainer.announce(report);
-    FD_TRY(const bool leaving, leaves(step));
-    if (leaving || save_due(step)) FD_TRY_VOID(publishes_aside() ? dispatch(trainer, step) : save(trainer, step));
+    FD_TRY(const bool leaving, this->step(trainer, step));
     if (leaving) return end(RankResult::left);
   }
   return end(RankResult::finished);
@@ -104,6 +136,31 @@ Result<bool> Attempt::leaves(std::int64_t step) {
   if (asked != std::to_string(step) || step == context_.job.steps) return false;
   emit(parts_.observer, parts_.position, {.kind = EventKind::preempt_agreed, .step = step, .a = step});
   return true;
+}
+
+// Nothing of a step is announced or saved unless the checks that the layout turns on have passed it. Says whether this
+// was the last step before all ranks leave.
+Result<bool> Attempt::step(Trainer& trainer, std::int64_t step) {
+  const int every = context_.layout.replica_check;
+  if (context_.layout.rerun) FD_TRY_VOID(verify_state(context_.model, trainer.state()));
+  const Result<StepReport> report = step_of(trainer);
+  if (!report) {
+    // A peer that gave up says nothing of why; what ended the attempt is what the first rank says here.
+    const PhaseScope scope(parts_.position, trainer.last_phase());
+    emit(parts_.observer, parts_.position,
+         {.kind = EventKind::note, .name = parts_.observer.intern(describe(report.error()))});
+    return report.error();
+  }
+  FD_TRY(const bool leaving, leaves(step));
+  const bool saves = leaving || save_due(step);
+  const bool before_saving = context_.rules.compares_replicas_before_saving();
+  const bool compares = every > 0 && (step % every == 0 || saves);
+  if (compares && (before_saving || !saves)) FD_TRY_VOID(replicas_->compare(trainer.view()));
+  trainer.announce(*report);
+  if (!saves) return leaving;
+  FD_TRY_VOID(publishes_aside() ? dispatch(trainer, step) : save(trainer, step));
+  if (compares && !before_saving) FD_TRY_VOID(replicas_->compare(trainer.view()));
+  return leaving;
 }
 
 // Every rank leaves its address under its own key of this attempt, and waits for those of all others.

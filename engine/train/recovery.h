@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "engine/ckpt/protocol.h"
+#include "engine/data/corpus_input.h"
 #include "engine/data/sampler.h"
 #include "engine/job/layout.h"
 #include "engine/model/transformer.h"
@@ -47,6 +48,7 @@ struct AttemptContext {
   std::function<bool()> stop_requested = {};  // absent: it never is
   int rendezvous = 0;  // the number under which the ranks meet, by their hosts; 0: that of the attempt
   const TrainingRules& rules = right_rules();
+  DataSource source = {};                 // through which `text` is read in steps
   std::optional<SecondTask> second = {};  // needed with checkpoint.mode async
 };
 

@@ -41,6 +41,13 @@ class TrainingRules {
   virtual void order_exchange(const Holdings& /*holdings*/, std::vector<std::size_t>& /*accumulators*/) const {}
   // Whether a rank of an attempt takes a message that was sent in another one.
   virtual bool takes_message(int attempt, int sent_in) const { return attempt == sent_in; }
+
+  // Replicas that differ end the attempt.
+  virtual bool ends_on_different_replicas() const { return true; }
+  // They are compared before a snapshot is published, not behind it.
+  virtual bool compares_replicas_before_saving() const { return true; }
+  // A result that was computed twice is kept only if both are the same.
+  virtual bool compares_reruns() const { return true; }
 };
 
 // The right ones.

@@ -21,12 +21,13 @@ Value no_samples(const Job& job) {
 }  // namespace
 
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
-                 Parts& parts, TrainingState state, const TrainingRules& rules)
+                 Parts& parts, TrainingState state, const TrainingRules& rules, const DataSource& source)
     : job_(job),
       layout_(layout),
       model_(model),
       sampler_(sampler),
-      text_(std::move(text)),
+      text_(parts.compute, std::move(text), job.model.sequence),
+      source_(source),
       parts_(parts),
       holdings_(holdings_of(job, layout, model, parts.position.rank)),
       groups_(groups_of(job, layout, parts.position.rank)),
@@ -62,7 +63,7 @@ Result<StepReport> Trainer::step() {
   for (LaneState& lane : next.lanes) lane.random.counter += static_cast<std::uint64_t>(job_.batch.accumulation);
   StepReport report;
   {
-    const PhaseScope scope(parts_.position, Phase::exchange);
+    const PhaseScope scope = enter(Phase::exchange);
     FD_TRY(StepSums sums, gradients.exchange(context_));
     account(gradients);
     FD_TRY(const Agreement agreed, agree(sums));
@@ -79,7 +80,7 @@ Result<StepReport> Trainer::step() {
   state_ = std::move(next);
   view_fresh_ = false;
   if (!report.skipped) {
-    const PhaseScope scope(parts_.position, Phase::optimizer);
+    const PhaseScope scope = enter(Phase::optimizer);
     FD_TRY_VOID(parameters_.derive(context_));
   }
   return report;
@@ -95,7 +96,7 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   flight.inputs.resize(model_.pieces().size());
   // The tokens go in at the first stage and are the last one's targets; a router looks at which rows are there.
   if (!holdings_.first_stage && !holdings_.last_stage && job_.model.experts == 0) return flight;
-  const PhaseScope scope(parts_.position, Phase::input);
+  const PhaseScope scope = enter(Phase::input);
   const int number = state_.lanes[lane].lane;
   const int drawn_lane = context_.rules.lane_drawn(holdings_, number);
   const Value samples = drawn_lane < 0 ? no_samples(job_) : sampler_.rows_for(state_.sampler, drawn_lane, micro);
@@ -106,12 +107,22 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
            {.kind = EventKind::sample, .a = state_.sampler.epoch, .b = sample, .c = number});
     }
   }
-  FD_TRY(const Value drawn,
-         run_kernel(parts_.compute, gather_kernel, GatherScalars{.sequence = job_.model.sequence}, {text_, samples}));
+  FD_TRY(const Value drawn, read(samples));
   flight.unit.tokens = drawn[0];
   flight.unit.mask = drawn[1];
   activations_.take(bytes_held(drawn));
   return flight;
+}
+
+PhaseScope Trainer::enter(Phase phase) {
+  last_phase_ = phase;
+  return PhaseScope(parts_.position, phase);
+}
+
+Result<Value> Trainer::read(const Value& samples) {
+  FD_TRY(Value rows, (source_.input ? *source_.input : text_).rows(samples));
+  if (source_.digests) FD_TRY_VOID(source_.digests->verify(samples, rows));
+  return rows;
 }
 
 Status Trainer::compute(float factor, GradientSums& sums) {
@@ -161,7 +172,7 @@ Status Trainer::gather(std::size_t piece, std::size_t behind, const Stage& stage
 }
 
 Status Trainer::forward(const Stage& stage, InFlight& flight, GradientSums& sums) {
-  const PhaseScope scope(parts_.position, Phase::forward);
+  const PhaseScope scope = enter(Phase::forward);
   Value x;
   if (!first(stage)) {
     FD_TRY(x, parts_.collectives.recv(groups_.pp, neighbour(-1),
@@ -197,7 +208,7 @@ Result<Value> Trainer::input_of(std::size_t piece, const Stage& stage, InFlight&
 }
 
 Status Trainer::backward(const Stage& stage, InFlight& flight, bool last_unit, GradientSums& sums) {
-  const PhaseScope scope(parts_.position, Phase::backward);
+  const PhaseScope scope = enter(Phase::backward);
   Value gradient;
   if (!last(stage)) {
     FD_TRY(gradient, parts_.collectives.recv(groups_.pp_backward, neighbour(1),
@@ -272,7 +283,7 @@ Result<Trainer::Agreement> Trainer::agree(const StepSums& sums) {
 }
 
 Status Trainer::update(const GradientDecision& decision, StepSums sums, TrainingState& next) {
-  const PhaseScope scope(parts_.position, Phase::optimizer);
+  const PhaseScope scope = enter(Phase::optimizer);
   // Nobody else may hold the buffers if they are to be updated in place.
   for (OptimizerState& state : state_.segments) state = {};
   for (StateGroup& group : view_) group.value = {};

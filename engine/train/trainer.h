@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/data/corpus_input.h"
 #include "engine/data/sampler.h"
 #include "engine/job/layout.h"
 #include "engine/seam/parts.h"
@@ -31,13 +32,15 @@ class Trainer {
  public:
   // `text` is the training part of the corpus.
   Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text, Parts& parts,
-          TrainingState state, const TrainingRules& rules = right_rules());
+          TrainingState state, const TrainingRules& rules = right_rules(), const DataSource& source = {});
 
   // Computes step state().counters.step + 1. Errors: those of the seams; the trainer must not be used
   // again after one.
   Result<StepReport> step();
 
   const TrainingState& state() const { return state_; }
+  // In which a step that failed did.
+  Phase last_phase() const { return last_phase_; }
   // The state as a list, made new after each step.
   const StateView& view();
   // Of the last step.
@@ -54,9 +57,12 @@ class Trainer {
     Value head;                 // what the head knows after its loss
   };
 
+  PhaseScope enter(Phase phase);
   Status compute(float factor, GradientSums& sums);
   void account(const GradientSums& sums);
   Result<InFlight> draw(int unit, float factor);
+  // The rows of these samples, verified.
+  Result<Value> read(const Value& samples);
   Status forward(const Stage& stage, InFlight& flight, GradientSums& sums);
   // `last`: of all units, so that the gradients of each piece are complete behind it.
   Status backward(const Stage& stage, InFlight& flight, bool last, GradientSums& sums);
@@ -85,7 +91,8 @@ class Trainer {
   const Layout& layout_;
   const Model& model_;
   const Sampler& sampler_;
-  Value text_;
+  CorpusInput text_;
+  DataSource source_;
   Parts& parts_;
   Holdings holdings_;
   std::vector<Holdings> model_group_;  // of the members of groups_.model
@@ -99,6 +106,7 @@ class Trainer {
   HighWater activations_;  // of the step
   MemoryUse memory_;
   MemoryUse memory_told_;
+  Phase last_phase_ = Phase::none;
 };
 
 }  // namespace firedrill

@@ -11,6 +11,7 @@ Verdict judge_partial_never_discoverable(const Case& run);
 Verdict judge_acknowledged_is_durable(const Case& run);
 Verdict judge_one_provenance(const Case& run);
 Verdict judge_ranks_restore_the_same(const Case& run);
+Verdict judge_replicas_agree(const Case& run);
 Verdict judge_samples_exactly_once(const Case& run);
 Verdict judge_no_silent_restart(const Case& run);
 Verdict judge_nothing_from_an_old_attempt(const Case& run);

@@ -18,6 +18,8 @@ constexpr std::array<Property, 14> all = {{
      judge_one_provenance},
     {"ranks_restore_the_same", "all ranks of an attempt resume from the same checkpoint and the same values",
      judge_ranks_restore_the_same},
+    {"replicas_agree", "ranks that hold the same parameters, moments or counters hold the same bits",
+     judge_replicas_agree},
     {"samples_exactly_once", "each step consumes the samples it must, and no epoch repeats or leaves out one",
      judge_samples_exactly_once},
     {"no_silent_restart", "training starts from step 0 only when nothing was ever saved", judge_no_silent_restart},

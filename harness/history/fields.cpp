@@ -10,7 +10,7 @@ constexpr std::size_t kinds = static_cast<std::size_t>(event_kind_count);
 constexpr std::array<EventFields, kinds> make_fields() {
   std::array<EventFields, kinds> all;
   const auto of = [&all](EventKind kind) -> EventFields& { return all[static_cast<std::size_t>(kind)]; };
-  of(EventKind::attempt_started) = {.a = "world_size", .b = "floor", .name = "layout"};
+  of(EventKind::attempt_started) = {.a = "world_size", .b = "floor", .name = "layout", .detail = "nodes"};
   of(EventKind::attempt_ended) = {.a = "ranks_dead", .b = "ranks_failed", .c = "ranks_finished", .name = "why"};
   of(EventKind::rank_ended) = {.a = "outcome", .name = "error", .detail = "code"};
   of(EventKind::node_lost) = {.a = "node", .b = "data_lost", .c = "names_lost"};

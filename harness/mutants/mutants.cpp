@@ -4,6 +4,7 @@
 #include <array>
 
 #include "engine/base/check.h"
+#include "harness/mutants/families.h"
 
 namespace firedrill {
 namespace {
@@ -215,79 +216,10 @@ std::vector<Mutant> mutants_of_communication() {
   };
 }
 
-FaultSpec somewhere(Rng& rng, const Plan& plan, FaultKind kind, Phase phase, std::uint64_t calls) {
-  FaultSpec fault{.kind = kind, .may_not_fire = true};
-  fault.at.rank = static_cast<int>(rng.below(static_cast<std::uint64_t>(plan.layout.world_size())));
-  fault.at.step = 1 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(plan.job.steps)));
-  fault.at.phase = phase;
-  fault.at.nth = 1 + static_cast<int>(rng.below(calls));
-  return fault;
-}
-
-// One rank stops, is stuck, or ends by itself, in a step or between its messages.
-void silence_a_rank(Rng& rng, Plan& plan) {
-  constexpr std::array kinds = {FaultKind::hang, FaultKind::stall, FaultKind::exit};
-  const FaultKind kind = kinds[rng.below(kinds.size())];
-  const bool in_exchange = rng.chance(1, 2);
-  plan.faults = {somewhere(rng, plan, kind, in_exchange ? Phase::exchange : Phase::backward, 6)};
-  plan.recovery.budget = 1;
-}
-
-void lose_a_node(Rng& rng, Plan& plan) {
-  plan.faults = {somewhere(rng, plan, FaultKind::kill_node, Phase::forward, 3)};
-  plan.recovery.budget = 1;
-}
-
-// So that a save with some slow operations outlasts it.
-void give_up_early(Job& job) {
-  job.cluster.deadline = std::chrono::milliseconds(500);
-  job.cluster.heartbeat = std::chrono::milliseconds(100);
-}
-
-void slow_a_save_down(Rng& rng, Plan& plan) {
-  FaultSpec slow = somewhere(rng, plan, FaultKind::slow_disk, Phase::save, 2);
-  slow.at.step.reset();
-  slow.delay = std::chrono::milliseconds(150 + static_cast<std::int64_t>(rng.below(70)));
-  slow.times = 8;
-  plan.faults = {slow};
-  plan.recovery.budget = 1;
-}
-
-std::vector<Mutant> mutants_of_liveness() {
-  return {
-      {.name = "liveness_blind_in_collectives",
-       .summary = "nothing checks liveness while a rank waits in a collective",
-       .caught_by = "failure_detected_in_time",
-       .make_liveness = &make_liveness_blind_in_collectives,
-       .preparation = {.disturb = &silence_a_rank}},
-      {.name = "liveness_exit_zero_is_done",
-       .summary = "a process that ends with exit code 0 in the middle of the run counts as done",
-       .caught_by = "failure_detected_in_time",
-       .make_liveness = &make_liveness_exit_zero_is_done,
-       .preparation = {.disturb = &silence_a_rank}},
-      {.name = "liveness_fixed_deadline",
-       .summary = "a save outlasts the deadline of a collective, and healthy ranks are declared dead",
-       .caught_by = "failure_detected_in_time",
-       .make_liveness = &make_liveness_fixed_deadline,
-       .preparation = {.change = &give_up_early, .disturb = &slow_a_save_down}},
-      {.name = "liveness_of_a_side_task",
-       .summary = "the heartbeat comes from a side task while the trainer is stuck",
-       .caught_by = "failure_detected_in_time",
-       .make_liveness = &make_liveness_of_a_side_task,
-       .preparation = {.disturb = &silence_a_rank}},
-      {.name = "rendezvous_by_local_count",
-       .summary = "the keys of the rendezvous use a restart count that each host keeps by itself",
-       .caught_by = "failure_detected_in_time",
-       .make_liveness = &make_rendezvous_by_local_count,
-       .preparation = {.disturb = &lose_a_node}},
-  };
-}
-
 std::vector<Mutant> all_mutants() {
   std::vector<Mutant> all = mutants_of_protocol();
-  for (const auto& more :
-       {mutants_of_publisher(), mutants_of_layouts(), mutants_of_training(), mutants_of_communication(),
-        mutants_of_liveness()})
+  for (const auto& more : {mutants_of_publisher(), mutants_of_layouts(), mutants_of_training(),
+                           mutants_of_communication(), mutants_of_liveness(), mutants_of_checks()})
     all.insert(all.end(), more.begin(), more.end());
   std::ranges::sort(all, {}, &Mutant::name);
   return all;

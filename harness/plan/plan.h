@@ -36,7 +36,9 @@ struct Plan {
   std::optional<Digest> corpus_digest;  // filled by the runner when it has read the corpus
   std::vector<std::string> settings;    // the --set arguments it was made with, for the reproduce line
 
+  // With recovery policy restart.
   const Layout& layout_of(int attempt) const { return attempt > 1 && recovery.layout ? *recovery.layout : layout; }
+  const Layout& layout_if(bool other) const { return other ? *recovery.layout : layout; }
 };
 
 struct PlanOptions {

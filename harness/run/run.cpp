@@ -26,6 +26,7 @@ struct Prepared {
   Value text;
   Model model;
   Sampler sampler;
+  SampleDigests digests;
   std::optional<Golden> golden = {};
   std::string golden_note = {};
 };
@@ -123,11 +124,13 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
     FD_TRY(Corpus corpus, load_corpus(job.data.corpus));
     CorpusSplit split = split_corpus(corpus, job.data.held_out);
     FD_TRY(Sampler sampler, Sampler::make(job, split.training.count()));
+    SampleDigests digests(split.training, job.model.sequence);
     slot = std::make_unique<Prepared>(Prepared{.job = job,
                                                .corpus = std::move(corpus),
                                                .text = std::move(split.training),
                                                .model = Model(job),
-                                               .sampler = std::move(sampler)});
+                                               .sampler = std::move(sampler),
+                                               .digests = std::move(digests)});
   }
   return slot.get();
 }
@@ -184,7 +187,8 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
                         .protocol = [&plan] { return make_protocol(plan.mutant); },
                         .publisher = [&plan] { return make_publisher(plan.mutant); },
                         .rules = [&plan] { return make_rules(plan.mutant); },
-                        .liveness = [&plan] { return make_liveness(plan.mutant); }};
+                        .liveness = [&plan] { return make_liveness(plan.mutant); },
+                        .digests = &job.digests};
   history.reset();
   if (plan.world == WorldKind::sim) {
     ++sim_runs;

@@ -242,13 +242,24 @@ Names<Device> names_of(Device) { return {{"cpu", Device::cpu}, {"cuda", Device::
 Names<Reduction> names_of(Reduction) { return {{"tree", Reduction::tree}, {"native", Reduction::native}}; }
 Names<Guard> names_of(Guard) { return {{"off", Guard::off}, {"record", Guard::record}, {"check", Guard::check}}; }
 Names<WorldKind> names_of(WorldKind) { return {{"sim", WorldKind::sim}, {"process", WorldKind::process}}; }
-Names<RecoveryPolicy> names_of(RecoveryPolicy) { return {{"restart", RecoveryPolicy::restart}}; }
+Names<RecoveryPolicy> names_of(RecoveryPolicy) {
+  return {{"restart", RecoveryPolicy::restart}, {"spare", RecoveryPolicy::spare}, {"fewer", RecoveryPolicy::fewer}};
+}
 Names<CrashProfile> names_of(CrashProfile) {
   return {{"posix", CrashProfile::posix}, {"ext4", CrashProfile::ext4}, {"nfs", CrashProfile::nfs}};
 }
 Names<When> names_of(When) { return {{"before", When::before}, {"after", When::after}}; }
 Names<Part> names_of(Part) { return {{"first", Part::first}, {"middle", Part::middle}, {"last", Part::last}}; }
 Names<Landing> names_of(Landing) { return {{"offset", Landing::offset}, {"file", Landing::file}}; }
+Names<Target> names_of(Target) {
+  return {{"activation", Target::activation},
+          {"gradient", Target::gradient},
+          {"parameter", Target::parameter},
+          {"moment", Target::moment}};
+}
+Names<PayloadDamage> names_of(PayloadDamage) {
+  return {{"bit", PayloadDamage::bit}, {"nan", PayloadDamage::nan}, {"wrong_shard", PayloadDamage::wrong_shard}};
+}
 Names<Phase> names_of(Phase) {
   Names<Phase> names;
   for (int i = 0; i < phase_count; ++i) {

@@ -88,6 +88,8 @@ Names<Phase> names_of(Phase);
 Names<When> names_of(When);
 Names<Part> names_of(Part);
 Names<Landing> names_of(Landing);
+Names<Target> names_of(Target);
+Names<PayloadDamage> names_of(PayloadDamage);
 
 template <class V>
 void visit(V& v, ModelSpec& model) {
@@ -267,7 +269,11 @@ void visit(V& v, FaultOptions& options) {
       return;
     case FaultKind::torn_write: v.field("lost", fault.lost); return;
     case FaultKind::misdirected_write: v.field("lands_in", fault.lands_in); return;
+    case FaultKind::bit_flip:
+    case FaultKind::nan: v.required("target", fault.target); return;
+    case FaultKind::corrupt_payload: v.field("damage", fault.damage); return;
     case FaultKind::slow:
+    case FaultKind::slow_shard:
     case FaultKind::slow_disk: v.required("delay", DurationText{fault.delay}); return;
     case FaultKind::late_visibility:
       v.field("delay", DurationText{fault.delay}, fault.delay == Duration{0});
@@ -302,10 +308,19 @@ void visit(V& v, FaultOptions& options) {
 }
 
 template <class V>
+void visit(V& v, BackoffSpec& backoff) {
+  v.field("initial", DurationText{backoff.initial});
+  v.field("factor", backoff.factor);
+  v.field("max", DurationText{backoff.max});
+}
+
+template <class V>
 void visit(V& v, RecoverySpec& recovery) {
   v.field("policy", recovery.policy);
   v.field("budget", recovery.budget);
   v.field("layout", recovery.layout);
+  v.field("spares", recovery.spares, recovery.spares == 0);
+  v.field("backoff", recovery.backoff, recovery.backoff == BackoffSpec{});
 }
 
 // Where the trouble may begin: {attempt: 1, step: 4}.

@@ -8,11 +8,10 @@
 #include "engine/job/planner.h"
 #include "faults/budget.h"
 #include "harness/scenario/fields.h"
+#include "harness/scenario/recovery_mistakes.h"
 
 namespace firedrill {
 namespace {
-
-constexpr int ranks_max = 8192;  // of one run: each has a stack, or is a process
 
 namespace fs = std::filesystem;
 
@@ -245,11 +244,10 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
       found.push_back({fields.place_of(full.substr(0, full.find(' '))), full});
     }
   }
-  for (const auto* layout : {&scenario.layout, scenario.recovery.layout ? &*scenario.recovery.layout : nullptr}) {
-    if (!layout || layout->world_size() <= ranks_max) continue;
-    const std::string place = layout == &scenario.layout ? "layout" : "recovery.layout";
-    found.push_back({fields.place_of(place), fmt::format("{} has {} ranks: at most {} are run at once", place,
-                                                         layout->world_size(), ranks_max)});
+  if (!fields.is_bad("recovery") && !fields.is_bad("layout")) {
+    for (const std::string& message : mistakes_in_recovery(scenario)) {
+      found.push_back({fields.place_of(message.substr(0, message.find(' '))), message});
+    }
   }
   const bool layout_fits = found.empty() && !fields.is_bad("layout");
   for (std::size_t i = 0; i < scenario.faults.size() && layout_fits; ++i) {
@@ -277,6 +275,7 @@ void Loading::check_meaning(Reader& fields, Scenario& scenario) {
   if (!fields.is_bad("faults")) refuse_plan(mistakes_in_number(scenario.faults));
   if (layout_fits && !lifted && !fields.is_bad("faults") && !fields.is_bad("recovery")) {
     refuse_plan(mistakes_in_budget(scenario.faults, scenario.job, scenario.recovery.budget));
+    refuse_plan(mistakes_in_cover(scenario.faults, scenario.layout));
   }
   if (scenario.expect.kind == Expectation::Kind::refuse) {
     for (const Mistake& mistake : found) scenario.refusals.push_back(to_string(mistake));
@@ -298,10 +297,6 @@ Scenario Loading::read_scenario(std::string_view text, const fs::path& file) {
   ScenarioText visited{scenario, ""};
   read_value(fields, root, "", visited);
   if (options_.world) scenario.world = *options_.world;
-  if (scenario.recovery.budget < 0) {
-    fields.mistake(fields.place_of("recovery.budget"), "recovery.budget",
-                   fmt::format("recovery.budget is {}: give 0 or more restarts", scenario.recovery.budget));
-  }
   if (scenario.crash && (scenario.crash->attempt < 1 || scenario.crash->step < 0)) {
     fields.mistake(fields.place_of("crash.from"), "crash",
                    fmt::format("crash.from is step {} of attempt {}: give an attempt from 1 and a step from 0",

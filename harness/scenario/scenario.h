@@ -26,13 +26,29 @@ enum class WorldKind : std::uint8_t { sim, process };
 std::string_view to_string(WorldKind world);
 std::optional<WorldKind> world_from(std::string_view name);
 
-enum class RecoveryPolicy : std::uint8_t { restart };
+enum class RecoveryPolicy : std::uint8_t {
+  restart,  // all ranks again, on the same nodes
+  spare,    // a node that was lost is replaced by one of `spares` nodes; without one left the run gives up
+  fewer,    // behind the first loss of a rank or node: fewer ranks, in `layout`, on the nodes that are left
+};
+
+// What passes between the end of an attempt and the start of the next: `initial`, then `factor` times as much each
+// time, up to `max`.
+struct BackoffSpec {
+  std::chrono::nanoseconds initial{0};
+  double factor = 2;
+  std::chrono::nanoseconds max{60'000'000'000};
+  bool operator==(const BackoffSpec&) const = default;
+};
 
 struct RecoverySpec {
   RecoveryPolicy policy = RecoveryPolicy::restart;
   int budget = 3;  // restarts; one more failed attempt ends the run
-  // How the job lies on ranks after the first attempt, perhaps on fewer or more; absent: as before.
+  // How the job lies on ranks after the first attempt, perhaps on fewer or more; absent: as before. With policy fewer:
+  // only behind a loss.
   std::optional<Layout> layout = {};
+  int spares = 0;
+  BackoffSpec backoff = {};
   bool operator==(const RecoverySpec&) const = default;
 };
 

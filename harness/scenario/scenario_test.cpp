@@ -262,7 +262,8 @@ TEST_F(ScenarioFiles, ParsingWhatWasPrintedGivesTheSameScenario) {
                     "expect: {fail: one_provenance}\n"),
         std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\n"
                     "crash: {from: {attempt: 2, step: 4}, settled: true, profile: nfs, torn: false, twice: true}\n"),
-        std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\ncrash: {node_caches: true}\n")}) {
+        std::string("schema: firedrill.scenario/1\njob: jobs/nano.yaml\ncrash: {node_caches: true}\n"
+                    "recovery: {policy: spare, spares: 2, backoff: {initial: 1s, factor: 1.5, max: 9s}}\n")}) {
     const Scenario scenario = good(text);
     const std::string printed = print(scenario, folder_);
     const Scenario again = good(printed);

@@ -34,7 +34,11 @@ std::string options_of(FaultKind kind) {
     case FaultKind::torn_write: return "lost: middle";
     case FaultKind::misdirected_write: return "lands_in: file";
     case FaultKind::slow:
-    case FaultKind::slow_disk: return "delay: 20ms";
+    case FaultKind::slow_disk:
+    case FaultKind::slow_shard: return "delay: 20ms";
+    case FaultKind::bit_flip: return "target: moment";
+    case FaultKind::nan: return "target: gradient";
+    case FaultKind::corrupt_payload: return "damage: wrong_shard";
     case FaultKind::late_visibility: return "delay: 1s, looks: 3";
     case FaultKind::exit: return "code: 3";
     case FaultKind::clock_skew: return "behind: 2h";
@@ -63,6 +67,8 @@ TEST(FaultFields, EveryKindIsReadAndSaidAgain) {
 }
 
 TEST(FaultFields, OptionsAreThoseOfTheKind) {
+  EXPECT_EQ(read_fault("{bit_flip: {target: parameter}, at: {rank: 0}}").target, Target::parameter);
+  EXPECT_EQ(read_fault("{corrupt_payload: {damage: nan}, at: {rank: 0}}").damage, PayloadDamage::nan);
   EXPECT_EQ(read_fault("{torn_write: {lost: first}, at: {rank: 0}}").lost, Part::first);
   EXPECT_EQ(read_fault("{misdirected_write: {lands_in: file}, at: {rank: 0}}").lands_in, Landing::file);
   EXPECT_EQ(read_fault("{slow_disk: {delay: 20ms}, at: {rank: 0}}").delay, std::chrono::milliseconds(20));

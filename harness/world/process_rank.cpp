@@ -9,6 +9,7 @@
 #include "engine/base/bytes.h"
 #include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/comm/digested_transport.h"
 #include "engine/comm/guard.h"
 #include "engine/data/corpus.h"
 #include "engine/model/numerics.h"
@@ -23,6 +24,7 @@
 #include "faults/faulty_collectives.h"
 #include "faults/faulty_compute.h"
 #include "faults/faulty_file_system.h"
+#include "faults/faulty_input.h"
 #include "faults/faulty_store.h"
 #include "faults/faulty_transport.h"
 #include "harness/plan/plan.h"
@@ -55,19 +57,21 @@ class TaskParts final : private Effects {
         files_(witness_, injector_),
         pulsed_transport_(seams.transport, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
         transport_(pulsed_transport_, injector_),
+        digested_(transport_),
+        digests_(plan.layout_if(assignment.other_layout).guard == Guard::check),
         pulsed_store_(seams.store, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
         store_(pulsed_store_, injector_),
         compute_(seams.compute, injector_),
         account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
-        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
-        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_),
+        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_) : nullptr),
+        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : messages()),
         plain_collectives_(noted_, compute_, position_, seams.observer),
-        guard_(make_guard(plan.layout_of(start.attempt).guard)),
+        guard_(make_guard(plan.layout_if(assignment.other_layout).guard)),
         collectives_(guard_ ? static_cast<Collectives&>(*guard_) : plain_collectives_, injector_),
         accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
         parts_{
             .files = files_,
-            .transport = transport_,
+            .transport = messages(),
             .collectives = accounted_collectives_ ? static_cast<Collectives&>(*accounted_collectives_) : collectives_,
             .store = store_,
             .compute = compute_,
@@ -77,6 +81,7 @@ class TaskParts final : private Effects {
             .position = position_} {}
 
   Parts& parts() { return parts_; }
+  Injector& injector() { return injector_; }
   // Its work is over: what the account and the guard have to say of that.
   void finish(bool well) {
     if (account_) account_->close();
@@ -103,6 +108,7 @@ class TaskParts final : private Effects {
                                          .detail = seams_.observer.intern(words_of(firing.call))});
     return {};
   }
+  Transport& messages() { return digests_ ? static_cast<Transport&>(digested_) : transport_; }
   void kill_rank() override { seams_.host.kill_self(); }
   void hang_rank() override {
     ::kill(::getpid(), SIGSTOP);
@@ -138,6 +144,8 @@ class TaskParts final : private Effects {
   FaultyFileSystem files_;
   PulsedTransport pulsed_transport_;
   FaultyTransport transport_;
+  DigestedTransport digested_;
+  bool digests_;  // messages go through it
   PulsedStore pulsed_store_;
   FaultyStore store_;
   FaultyCompute compute_;
@@ -210,12 +218,15 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);
   FD_TRY(const Sampler sampler, Sampler::make(job, split.training.count()));
   const Model model(job);
-  const Layout& layout = plan_.layout_of(start_.attempt);
+  const Layout& layout = plan_.layout_if(assignment_.other_layout);
   const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
   PulsedHost pulsed_host(seams.host, pulse_, aside_pulse_);
   TaskParts main(seams, plan_, assignment_, start_, fired, pulse_, pulsed_host, false);
+  CorpusInput text(main.parts().compute, split.training, job.model.sequence);
+  FaultyInput input(text, main.injector());
+  const SampleDigests digests(split.training, job.model.sequence);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
   const std::unique_ptr<TrainingRules> rules = make.rules(plan_.mutant);
   AttemptContext context{.job = job,
@@ -228,7 +239,8 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
                          .attempt = start_.attempt,
                          .floor = assignment_.floor,
                          .stop_requested = [this] { return host_.stop_requested(); },
-                         .rules = *rules};
+                         .rules = *rules,
+                         .source = {.input = &input, .digests = &digests}};
   if (job.checkpoint.mode == PublishMode::sync) {
     Result<RankResult> ended = run_rank(context, main.parts());
     main.finish(ended.ok());
@@ -282,6 +294,7 @@ std::string to_payload(const RankAssignment& assignment) {
   ByteWriter out;
   out.text(assignment.plan).number(assignment.floor).number(static_cast<std::uint32_t>(assignment.fired.size()));
   for (const int fired : assignment.fired) out.number(fired);
+  out.number(static_cast<std::uint8_t>(assignment.other_layout ? 1 : 0));
   out.number(assignment.epoch.since_boot.count()).number(assignment.store_port).text(assignment.disk);
   out.digest(assignment.corpus_digest).text(assignment.numerics_key);
   return std::string(reinterpret_cast<const char*>(out.bytes().data()), out.size());
@@ -295,6 +308,7 @@ Result<RankAssignment> assignment_from(std::string_view payload) {
   for (auto left = in.number<std::uint32_t>(); left > 0 && in.ok(); --left) {
     assignment.fired.push_back(in.number<int>());
   }
+  assignment.other_layout = in.number<std::uint8_t>() != 0;
   assignment.epoch.since_boot = std::chrono::nanoseconds(in.number<std::int64_t>());
   assignment.store_port = in.number<std::uint16_t>();
   assignment.disk = in.text();
@@ -318,7 +332,7 @@ int run_process_rank(RankStart start, const MutantParts& make) {
   ProcessRank rank(*assignment, *plan, start.rank, start.attempt);
   const Result<std::unique_ptr<TcpTransport>> transport =
       TcpTransport::listen({.rank = start.rank,
-                            .world_size = plan->layout_of(start.attempt).world_size(),
+                            .world_size = plan->layout_if(assignment->other_layout).world_size(),
                             .attempt = start.attempt,
                             .run = digest_of(std::string_view(plan->run_id)),
                             .epoch = assignment->epoch});

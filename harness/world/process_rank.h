@@ -20,6 +20,7 @@ struct RankAssignment {
   std::string plan;  // as JSON
   std::int64_t floor = -1;
   std::vector<int> fired;  // by index in the plan's faults
+  bool other_layout = false;
   Epoch epoch;
   std::uint16_t store_port = 0;
   std::string disk;  // the directory of the checkpoints

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "engine/os/directory_file_system.h"
 #include "engine/os/tcp_store.h"
@@ -67,6 +68,7 @@ struct ProcessWorld::Impl {
     return to_payload(RankAssignment{.plan = to_json(subject.plan),
                                      .floor = order.floor,
                                      .fired = order.fired,
+                                     .other_layout = order.other_layout,
                                      .epoch = epoch,
                                      .store_port = store->port(),
                                      .disk = std::filesystem::absolute(disk->path()).string(),
@@ -103,10 +105,11 @@ Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject
 }
 
 Result<AttemptResult> ProcessWorld::run_attempt(const AttemptOrder& order) {
+  std::this_thread::sleep_for(order.pause);
   const std::unique_ptr<LivenessRules> rules = impl_->subject.liveness();
   ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, *impl_->termination, impl_->subject.plan,
                          *rules, order.attempt);
-  FD_TRY_VOID(attempt.start(impl_->subject.plan.layout_of(order.attempt).world_size(), impl_->payload_for(order)));
+  FD_TRY_VOID(attempt.start(impl_->subject.plan.layout_if(order.other_layout).world_size(), impl_->payload_for(order)));
   return attempt.run();
 }
 

@@ -1,6 +1,8 @@
-// The probes of the sim world: what would be found on the disk at this moment.
+// The probes of the sim world: what would be found on the disk at this moment, and behind a node's death.
 #include <exception>
 
+#include "faults/node_loss.h"
+#include "harness/world/sim_recording.h"
 #include "harness/world/sim_world.h"
 
 namespace firedrill {
@@ -28,6 +30,29 @@ void SimWorld::probe() {
                     .attempt = history_.size() > 0 ? history_[history_.size() - 1].attempt : 0};
   probe_view(ProbeView::processes_die, place);
   probe_view(ProbeView::power_fails, place);
+}
+
+void SimWorld::node_lost(int node, bool data, bool names, const Position& position) {
+  const UnsyncedChooser chooser = lose_unsynced({.data = data, .names = names});
+  std::vector<UnsyncedItem> lost;
+  node_starts_.erase(node);  // whatever starts there next is another machine
+  resources_.machine.disk().lose_unsynced(node, [&](const UnsyncedItem& item) {
+    const bool chosen = chooser(item);
+    if (chosen) lost.push_back(item);
+    return chosen;
+  });
+  if (options_.recorder != nullptr) options_.recorder->node_died(node, lost);
+  Event event{.kind = EventKind::node_lost,
+              .phase = position.phase,
+              .attempt = position.attempt,
+              .step = position.step,
+              .a = node,
+              .b = data ? 1 : 0,
+              .c = names ? 1 : 0};
+  recorder_.event(event);
+  event = {.kind = EventKind::probe, .phase = position.phase, .attempt = position.attempt, .step = position.step};
+  probe_view(ProbeView::processes_die, event);
+  probe_view(ProbeView::power_fails, event);
 }
 
 }  // namespace firedrill

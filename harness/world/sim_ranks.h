@@ -6,6 +6,7 @@
 
 #include "engine/comm/accounting.h"
 #include "engine/comm/collectives_over_transport.h"
+#include "engine/comm/digested_transport.h"
 #include "engine/comm/guard.h"
 #include "engine/os/channel.h"
 #include "engine/sim/rank.h"
@@ -13,6 +14,7 @@
 #include "faults/faulty_collectives.h"
 #include "faults/faulty_compute.h"
 #include "faults/faulty_file_system.h"
+#include "faults/faulty_input.h"
 #include "faults/faulty_store.h"
 #include "faults/faulty_transport.h"
 #include "harness/world/pulsed.h"
@@ -47,22 +49,26 @@ class SimWorld::TaskBox final : private Effects {
         recorded_(recording_ ? recording_->above(files_) : nullptr),
         pulsed_transport_(recording_ ? recording_->transport() : seams_.transport, task.pulse, world.backstop()),
         transport_(pulsed_transport_, injector_),
+        digested_(transport_),
+        layout_(world.subject_.plan.layout_if(order.other_layout)),
         pulsed_store_(seams_.store, task.pulse, world.backstop()),
         store_(pulsed_store_, injector_),
         costed_(world.kernels_, attempt, rank),
         compute_(costed_, injector_),
+        text_(compute_, world.subject_.text, world.subject_.plan.job.model.sequence),
+        input_(text_, injector_),
         account_(world.subject_.plan.accounting
                      ? std::make_unique<Account>(seams_.clock, position_, observer_, task.aside)
                      : nullptr),
-        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(transport_, *account_) : nullptr),
-        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : transport_),
+        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_) : nullptr),
+        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : messages()),
         plain_collectives_(noted_, compute_, position_, observer_),
-        guard_(make_guard(world.subject_.plan.layout_of(order.attempt).guard)),
+        guard_(make_guard(layout_.guard)),
         collectives_(guard_ ? static_cast<Collectives&>(*guard_) : plain_collectives_, injector_),
         accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
         parts_{
             .files = recorded_ ? *recorded_ : files_,
-            .transport = transport_,
+            .transport = messages(),
             .collectives = accounted_collectives_ ? static_cast<Collectives&>(*accounted_collectives_) : collectives_,
             .store = store_,
             .compute = compute_,
@@ -72,6 +78,7 @@ class SimWorld::TaskBox final : private Effects {
             .position = position_} {}
 
   Parts& parts() { return parts_; }
+  Input& input() { return input_; }
   const Position& position() const { return position_; }
   // Its work is over: what the account and the guard have to say of that.
   void finish(bool well) {
@@ -120,6 +127,7 @@ class SimWorld::TaskBox final : private Effects {
     attempt_.kill_node(node);
     world_.node_lost(node, lose_unsynced_data, lose_unsynced_names, position_);
   }
+  Transport& messages() { return layout_.guard == Guard::check ? static_cast<Transport&>(digested_) : transport_; }
   sim::Disk& disk() { return world_.resources_.machine.disk(); }
   FileSystem& storage() override {
     if (!storage_) {
@@ -135,8 +143,7 @@ class SimWorld::TaskBox final : private Effects {
   }
   void skew_clock(Duration by) override { world_.resources_.machine.skew_clock(seams_.host.node(), by); }
   std::vector<int> others_in(std::string_view group) override {
-    const Plan& plan = world_.subject_.plan;
-    return firedrill::others_in(group, plan.job, plan.layout_of(position_.attempt), position_.rank);
+    return firedrill::others_in(group, world_.subject_.plan.job, layout_, position_.rank);
   }
   std::vector<int> node_ranks() override {
     return ranks_of_node(world_.subject_.plan.job, position_.rank, attempt_.world_size());
@@ -167,10 +174,14 @@ class SimWorld::TaskBox final : private Effects {
   std::unique_ptr<FileSystem> recorded_;  // the calls that faults made fail
   PulsedTransport pulsed_transport_;
   FaultyTransport transport_;
+  DigestedTransport digested_;
+  const Layout& layout_;
   PulsedStore pulsed_store_;
   FaultyStore store_;
   sim::CostedCompute costed_;
   FaultyCompute compute_;
+  CorpusInput text_;
+  FaultyInput input_;
   std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
   std::unique_ptr<AccountingTransport> accounted_transport_;
   NotedTransport noted_;
@@ -203,24 +214,26 @@ class SimWorld::RankBox final {
                        : std::make_unique<RankRecording>(*world.options_.recorder, attempt.seams(rank),
                                                          Position{.attempt = order.attempt, .rank = rank},
                                                          world.resources_.machine.scheduler())),
+        pause_(order.pause),
         bare_host_(recording_ ? recording_->host() : attempt.seams(rank).host),
         main_host_(bare_host_, pulse_, aside_pulse_),
         task_(world, attempt, rank, order, &fired_, recording_.get(), {.host = main_host_, .pulse = pulse_}),
         protocol_(world.subject_.protocol()),
         rules_(world.subject_.rules()),
         context_{.job = world.subject_.plan.job,
-                 .layout = world.subject_.plan.layout_of(order.attempt),
+                 .layout = world.subject_.plan.layout_if(order.other_layout),
                  .model = world.subject_.model,
                  .sampler = world.subject_.sampler,
                  .text = world.subject_.text,
-                 .identity = world.identity_of(order.attempt),
+                 .identity = world.identity_of(order),
                  .protocol = *protocol_,
                  .attempt = order.attempt,
                  .floor = order.floor,
                  .stop_requested = [&attempt, rank] { return attempt.rank(rank).stop_requested(); },
                  .rendezvous = world.liveness_->rendezvous_number(order.attempt,
                                                                   world.node_starts_[attempt.seams(rank).host.node()]),
-                 .rules = *rules_} {
+                 .rules = *rules_,
+                 .source = {.input = &task_.input(), .digests = world.subject_.digests}} {
     if (context_.job.checkpoint.mode != PublishMode::async) return;
     aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_, recording_.get(),
                                             TaskPlace{.host = bare_host_, .pulse = aside_pulse_, .aside = true});
@@ -229,9 +242,12 @@ class SimWorld::RankBox final {
 
   void main() {
     try {
-      Result<RankResult> result = run_rank(context_, task_.parts());
-      left_ = result && *result == RankResult::left;
-      if (!result) status_ = std::move(result).error();
+      if (pause_ > Duration{0}) status_ = task_.parts().clock.sleep_until(world_.resources_.machine.now() + pause_);
+      if (status_) {
+        Result<RankResult> result = run_rank(context_, task_.parts());
+        left_ = result && *result == RankResult::left;
+        if (!result) status_ = std::move(result).error();
+      }
     } catch (const CheckFailure& failure) {
       status_ = Error{.code = Code::internal, .message = failure.what()};
     }
@@ -297,6 +313,7 @@ class SimWorld::RankBox final {
   sim::Attempt& attempt_;
   FireCounts fired_;
   std::unique_ptr<RankRecording> recording_;
+  Duration pause_;     // before anything else
   Pulse pulse_;        // of the main task
   Pulse aside_pulse_;  // of the second one
   Host& bare_host_;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/os/channel.h"
-#include "faults/node_loss.h"
 #include "harness/world/sim_costs.h"
 #include "harness/world/sim_ranks.h"
 
@@ -41,9 +40,9 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
   for (const FaultSpec& fault : subject.plan.faults) fault_names_.push_back(recorder_.intern(describe(fault)));
 }
 
-const RunIdentity& SimWorld::identity_of(int attempt) {
+const RunIdentity& SimWorld::identity_of(const AttemptOrder& order) {
   const Plan& plan = subject_.plan;
-  if (attempt == 1 || !plan.recovery.layout) return subject_.identity;
+  if (!order.other_layout) return subject_.identity;
   if (!identity_of_restarts_) {
     identity_of_restarts_ = make_run_identity(plan.job, *plan.recovery.layout, plan.run_id,
                                               subject_.identity.corpus_digest, subject_.identity.numerics_key);
@@ -59,8 +58,10 @@ SimWorld::~SimWorld() {
 Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   const Job& job = subject_.plan.job;
   sim::AttemptOptions options{.number = order.attempt, .node_of_rank = {}};
-  for (int rank = 0; rank < subject_.plan.layout_of(order.attempt).world_size(); ++rank)
-    options.node_of_rank.push_back(node_of(job, rank));
+  for (int rank = 0; rank < subject_.plan.layout_if(order.other_layout).world_size(); ++rank) {
+    const int place = node_of(job, rank);
+    options.node_of_rank.push_back(order.nodes.empty() ? place : order.nodes[static_cast<std::size_t>(place)]);
+  }
   for (const int node : std::set<int>(options.node_of_rank.begin(), options.node_of_rank.end())) ++node_starts_[node];
   sim::Attempt& attempt = resources_.machine.start_attempt(options);
   ranks_.clear();
@@ -143,29 +144,6 @@ void SimWorld::disk_changed(const sim::DiskChange& change) {
   recorder_.event(event);
   probe_view(ProbeView::processes_die, place);
   probe_view(ProbeView::power_fails, place);
-}
-
-void SimWorld::node_lost(int node, bool data, bool names, const Position& position) {
-  const UnsyncedChooser chooser = lose_unsynced({.data = data, .names = names});
-  std::vector<UnsyncedItem> lost;
-  node_starts_.erase(node);  // whatever starts there next is another machine
-  resources_.machine.disk().lose_unsynced(node, [&](const UnsyncedItem& item) {
-    const bool chosen = chooser(item);
-    if (chosen) lost.push_back(item);
-    return chosen;
-  });
-  if (options_.recorder != nullptr) options_.recorder->node_died(node, lost);
-  Event event{.kind = EventKind::node_lost,
-              .phase = position.phase,
-              .attempt = position.attempt,
-              .step = position.step,
-              .a = node,
-              .b = data ? 1 : 0,
-              .c = names ? 1 : 0};
-  recorder_.event(event);
-  event = {.kind = EventKind::probe, .phase = position.phase, .attempt = position.attempt, .step = position.step};
-  probe_view(ProbeView::processes_die, event);
-  probe_view(ProbeView::power_fails, event);
 }
 
 }  // namespace firedrill

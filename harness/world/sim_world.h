@@ -1,8 +1,8 @@
 // SimWorld: the ranks as fibers of one thread, virtual time, disk and wire in memory. Same plan, same history, byte for
 // byte. The composition root of the sim world: here the parts of a rank are put together, decorators included.
 //
-// Order of the decorators, from the rank inwards: accounting, faults, costs, memo, the kernel. So a memo hit costs the
-// same virtual time as a computation, and what a fault damages never enters the memo.
+// Order of the decorators, from the rank inwards: accounting, digests of payloads, faults, costs, memo, the kernel. So
+// a memo hit costs the same virtual time as a computation, and what a fault damages never enters the memo.
 #pragma once
 
 #include <exception>
@@ -66,7 +66,7 @@ class SimWorld final : public World {
 
   SimResources& resources_;
   // Whose checkpoints the attempt writes: the layout is part of it.
-  const RunIdentity& identity_of(int attempt);
+  const RunIdentity& identity_of(const AttemptOrder& order);
 
   const Subject& subject_;
   std::optional<RunIdentity> identity_of_restarts_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "harness/world/recovery_policy.h"
+
 namespace firedrill {
 namespace {
 
@@ -47,12 +49,21 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
                                observer.intern(describe(plan.faults[i]))));
   }
   NameId rejected = 0;  // by any attempt so far; one may die between that and its start below the floor
+  RecoveryState recovery(plan);
+  std::vector<Ending> endings;
+  std::string given_up;  // why there is no further attempt, though the budget has one
   for (int attempt = 1; attempt <= plan.recovery.budget + 1; ++attempt) {
     const std::size_t from = history.size();
-    const int world_size = plan.layout_of(attempt).world_size();
-    observer.event(world_event(EventKind::attempt_started, attempt, world_size, outcome.floor,
-                               observer.intern(to_string(plan.layout_of(attempt)))));
-    FD_TRY(const AttemptResult result, world.run_attempt({.attempt = attempt, .floor = outcome.floor, .fired = fired}));
+    AttemptOrder order = recovery.next(attempt);
+    order.floor = outcome.floor;
+    order.fired = fired;
+    const Layout& layout = plan.layout_if(order.other_layout);
+    const int world_size = layout.world_size();
+    Event started =
+        world_event(EventKind::attempt_started, attempt, world_size, outcome.floor, observer.intern(to_string(layout)));
+    started.detail = observer.intern(recovery.nodes_in_words());
+    observer.event(started);
+    FD_TRY(const AttemptResult result, world.run_attempt(order));
     Event ended = world_event(EventKind::attempt_ended, attempt, result.died, result.failed + result.broken,
                               observer.intern(result.why));
     ended.c = result.finished;
@@ -78,10 +89,21 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
                                 result.why);
       break;
     }
+    endings.push_back(ending_of(history, from, attempt));
+    if (const std::string poison = poison_in(endings); !poison.empty()) {
+      observer.event(world_event(EventKind::note, attempt, 0, 0, observer.intern(poison)));
+    }
+    if (const auto why = recovery.take(endings.back())) {
+      given_up = *why;
+      break;
+    }
   }
   if (!outcome.finished && !outcome.check_failed && !outcome.unprovoked) {
-    outcome.why = fmt::format("the restart budget of {} is spent; the last attempt ended because: {}",
-                              plan.recovery.budget, outcome.why);
+    const std::string poison = poison_in(endings);
+    const std::string why =
+        given_up.empty() ? fmt::format("the restart budget of {} is spent", plan.recovery.budget) : given_up;
+    outcome.why = poison.empty() ? fmt::format("{}; the last attempt ended because: {}", why, outcome.why)
+                                 : fmt::format("{}: {}", why, poison);
   }
   observer.event(world_event(EventKind::run_ended, outcome.attempts, outcome.finished ? 1 : 0, outcome.attempts,
                              observer.intern(outcome.why)));

@@ -11,6 +11,7 @@
 #include "engine/base/result.h"
 #include "engine/ckpt/protocol.h"
 #include "engine/comm/liveness.h"
+#include "engine/data/corpus_input.h"
 #include "engine/data/sampler.h"
 #include "engine/model/transformer.h"
 #include "engine/train/publisher.h"
@@ -53,12 +54,16 @@ struct Subject {
   PublisherFactory publisher = make_async_publisher;  // called only where publishes are asynchronous
   RulesFactory rules = make_training_rules;
   LivenessFactory liveness = make_liveness_rules;
+  const SampleDigests* digests = nullptr;  // of `text`; none: rows are not verified
 };
 
 struct AttemptOrder {
   int attempt = 1;
-  std::int64_t floor = -1;  // highest acknowledged step; -1: none
-  std::vector<int> fired;   // by index in the plan's faults: how often each fired in earlier attempts
+  std::int64_t floor = -1;      // highest acknowledged step; -1: none
+  std::vector<int> fired;       // by index in the plan's faults: how often each fired in earlier attempts
+  bool other_layout = false;    // in the layout of the plan's recovery, not in its own
+  std::vector<int> nodes = {};  // the node that stands where node_of() says i; empty: node i
+  Duration pause{0};            // passes before it starts
 };
 
 struct AttemptResult {

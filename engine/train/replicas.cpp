@@ -1,0 +1,110 @@
+#include "engine/train/replicas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "engine/base/text.h"
+
+namespace firedrill {
+namespace {
+
+// Of a group as every rank that holds the same calls it: a flat shard is another one for another dp place.
+std::string name_of_group(const StateGroup& group) {
+  if (group.tensors.empty()) return group.name + " (empty)";
+  return fmt::format("{} {}+{}", group.name, name_of(group.tensors.front()), group.count);
+}
+
+Value digests_of(const StateView& view) {
+  std::vector<std::int64_t> words;
+  for (const StateGroup& group : view) {
+    const Digest digest = group.value.digest();
+    words.push_back(static_cast<std::int64_t>(digest.high));
+    words.push_back(static_cast<std::int64_t>(digest.low));
+  }
+  return Value::copy_of(std::span<const std::int64_t>(words));
+}
+
+std::string in_words(const std::vector<int>& ranks) {
+  std::vector<std::string> numbers;
+  for (const int rank : ranks) numbers.push_back(std::to_string(rank));
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", join(numbers, ", "));
+}
+
+}  // namespace
+
+ReplicaCheck::ReplicaCheck(const Job& job, const Layout& layout, const Model& model, const Groups& groups,
+                           const TrainingRules& rules, Parts& parts)
+    : job_(job), groups_(groups), rules_(rules), parts_(parts) {
+  std::map<std::string, std::size_t> numbers;
+  for (int rank = 0; rank < layout.world_size(); ++rank) {
+    std::vector<std::size_t>& held = holds_.emplace_back();
+    for (const StateGroup& group : blank_view(model, holdings_of(job, layout, model, rank))) {
+      const auto [place, fresh] = numbers.try_emplace(name_of_group(group), names_.size());
+      if (fresh) names_.push_back(group.name);
+      held.push_back(place->second);
+    }
+  }
+}
+
+ReplicaCheck::Finding ReplicaCheck::judge(std::size_t group, const std::vector<std::pair<int, Digest>>& replicas) {
+  std::map<Digest, std::size_t> votes;
+  for (const auto& [rank, digest] : replicas) ++votes[digest];
+  Finding finding{.group = group};
+  if (votes.size() <= 1) return finding;
+  const auto most = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
+  const bool majority = 2 * most->second > replicas.size();
+  for (const auto& [rank, digest] : replicas) {
+    if (!majority || digest != most->first) finding.ranks.push_back(rank);
+  }
+  finding.minority = majority ? finding.ranks.front() : -2;
+  return finding;
+}
+
+Status ReplicaCheck::compare(const StateView& view) {
+  const PhaseScope scope(parts_.position, Phase::exchange);
+  const Call call{.purpose = "replica_check", .deadline = parts_.clock.now() + job_.cluster.deadline};
+  FD_TRY(const Value all, parts_.collectives.all_gather(groups_.world, digests_of(view), call));
+  std::vector<std::vector<std::pair<int, Digest>>> replicas(names_.size());
+  for (std::size_t rank = 0; rank < holds_.size(); ++rank) {
+    const Value& told = all[rank];
+    if (!told || told.is_pack() || told.count() != 2 * static_cast<std::int64_t>(holds_[rank].size())) {
+      return Error{.code = Code::mismatch, .message = fmt::format("rank {} told other than its digests", rank)};
+    }
+    const auto words = told.as<std::uint64_t>();
+    for (std::size_t i = 0; i < holds_[rank].size(); ++i) {
+      replicas[holds_[rank][i]].emplace_back(static_cast<int>(rank), Digest{words[2 * i], words[2 * i + 1]});
+    }
+  }
+  std::optional<Finding> worst;
+  std::size_t most = 0;
+  for (std::size_t group = 0; group < names_.size(); ++group) {
+    most = std::max(most, replicas[group].size());
+    Finding finding = judge(group, replicas[group]);
+    // One that says who it is tells more than one that does not.
+    const bool better = finding.minority != -1 && (!worst || (worst->minority < 0 && finding.minority >= 0));
+    if (better) worst = std::move(finding);
+  }
+  return report(worst.value_or(Finding{}), static_cast<std::int64_t>(most));
+}
+
+Status ReplicaCheck::report(const Finding& finding, std::int64_t replicas) {
+  const bool equal = finding.minority == -1;
+  const std::string what = equal ? "parameters, moments and counters" : names_[finding.group];
+  emit(parts_.observer, parts_.position,
+       {.kind = EventKind::replicas_compared,
+        .a = replicas,
+        .b = finding.minority,
+        .name = parts_.observer.intern(what)});
+  if (equal || !rules_.ends_on_different_replicas()) return {};
+  const std::string who = finding.minority >= 0
+                              ? fmt::format("{} has other bits than most", in_words(finding.ranks))
+                              : fmt::format("{} differ, and nobody can tell which is right", in_words(finding.ranks));
+  return Error{.code = Code::corrupted,
+               .message = fmt::format("replicas of {} after step {}: {}", what, parts_.position.step, who),
+               .hint = "nothing of this step was saved; if the same rank is named again, take its node out"};
+}
+
+}  // namespace firedrill

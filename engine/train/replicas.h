@@ -1,0 +1,49 @@
+// ReplicaCheck: ranks that hold the same parameters, moments or counters tell each other the digests of what they hold
+// and compare (layout.replica_check). It finds what one rank alone has wrong, whatever the cause: damage of its memory,
+// a payload that was changed behind a reduction. What is wrong on all alike it cannot see.
+//
+// Who holds the same follows from job and layout (Holdings): dp ranks what ZeRO does not shard, cp ranks everything, tp
+// ranks what all tp lanes share. One small all-gather over the world; changes no bits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/job/layout.h"
+#include "engine/model/transformer.h"
+#include "engine/seam/parts.h"
+#include "engine/train/rules.h"
+#include "engine/train/state.h"
+
+namespace firedrill {
+
+class ReplicaCheck {
+ public:
+  // What is given must outlive it.
+  ReplicaCheck(const Job& job, const Layout& layout, const Model& model, const Groups& groups,
+               const TrainingRules& rules, Parts& parts);
+
+  // All ranks call it for the same steps. Every rank comes to the same finding and tells it (event replicas_compared).
+  // Errors: corrupted (a difference; names the rank that is alone with its bits, if there are 3 replicas or more), and
+  // those of the collectives.
+  Status compare(const StateView& view);
+
+ private:
+  struct Finding {
+    std::size_t group = 0;       // in names_
+    std::int64_t minority = -1;  // the first rank that differs from most others; -2: no majority
+    std::vector<int> ranks;      // that differ, or all that hold it
+  };
+  static Finding judge(std::size_t group, const std::vector<std::pair<int, Digest>>& replicas);
+  Status report(const Finding& finding, std::int64_t replicas);
+
+  const Job& job_;
+  const Groups& groups_;
+  const TrainingRules& rules_;
+  Parts& parts_;
+  std::vector<std::string> names_;               // of what is held by several ranks, and of what is not
+  std::vector<std::vector<std::size_t>> holds_;  // by rank, by group of its view: index in names_
+};
+
+}  // namespace firedrill
