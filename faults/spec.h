@@ -114,7 +114,7 @@ struct FaultSpec {
   PayloadDamage damage = PayloadDamage::bit;  // corrupt_payload only
   // slow, slow_disk, slow_shard: of the operation; late_visibility: for so long the name is not there
   Duration delay{0};
-  int looks = 0;      // late_visibility only: and for so many looks
+  int looks = 0;                 // late_visibility only: and for so many looks
   std::optional<int> peer = {};  // faults of messages and links: those between the rank and this one only
   std::string group = {};        // slow_link, flaky_link: the links to the other members of this group of the rank's
   bool one_way = false;          // partition: only what leaves the node is lost

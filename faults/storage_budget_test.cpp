@@ -34,8 +34,8 @@ FaultSpec found_damaged(int times = 1, std::string path = "shards/*") {
 TEST(StorageFaultMistakes, EveryKindCanBePlannedSomewhere) {
   for (const FaultKindInfo& info : fault_kinds()) {
     FaultSpec fault{.kind = info.kind, .at = {.attempt = 2, .rank = 0}};
-    const bool takes_time = info.kind == FaultKind::slow_disk || info.kind == FaultKind::slow ||
-                            info.kind == FaultKind::slow_shard;
+    const bool takes_time =
+        info.kind == FaultKind::slow_disk || info.kind == FaultKind::slow || info.kind == FaultKind::slow_shard;
     if (takes_time || info.harm == Harm::message) fault.delay = std::chrono::milliseconds(1);
     if (info.kind == FaultKind::clock_skew) fault.behind = std::chrono::hours(1);
     EXPECT_THAT(mistakes(fault), IsEmpty()) << info.name;
