@@ -8,7 +8,7 @@
 namespace firedrill {
 namespace {
 
-constexpr std::array<Property, 14> all = {{
+constexpr std::array<Property, 15> all = {{
     {"resume_equals_golden", "every state of the run equals the undisturbed run's of the same step, bit for bit",
      judge_resume_equals_golden},
     {"partial_never_discoverable", "what discovery finds, after any operation and in any view, is whole and right",

@@ -50,9 +50,9 @@ Processes processes_of(pid_t session) {
 }
 
 // `firedrill run` on a scenario in a session of its own, with a folder for temporary files.
-class Run {
+class StartedRun {
  public:
-  explicit Run(const std::string& rest) {
+  explicit StartedRun(const std::string& rest) {
     std::string name = (fs::temp_directory_path() / "firedrill-leftover-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     fs::create_directory(folder_ / "tmp");
@@ -69,9 +69,9 @@ class Run {
       ::_exit(run_command_line({"run", (folder_ / "run.yaml").string()}, {.out = out, .err = err}));
     }
   }
-  ~Run() { fs::remove_all(folder_); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  ~StartedRun() { fs::remove_all(folder_); }
+  StartedRun(const StartedRun&) = delete;
+  StartedRun& operator=(const StartedRun&) = delete;
 
   pid_t supervisor() const { return supervisor_; }
   // False: not within a minute.
@@ -102,7 +102,7 @@ const std::string one_hang =
     "faults:\n  - {hang: {}, at: {rank: 2, step: 3, phase: exchange}}\nrecovery: {budget: 1}\n";
 
 TEST(Leftover, ARunWithAStoppedRankLeavesNothing) {
-  const Run run("set: {job.cluster.deadline: 1s, job.cluster.heartbeat: 100ms, job.steps: 4}\n" + one_hang);
+  const StartedRun run("set: {job.cluster.deadline: 1s, job.cluster.heartbeat: 100ms, job.steps: 4}\n" + one_hang);
   const int status = run.end();
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
@@ -111,7 +111,7 @@ TEST(Leftover, ARunWithAStoppedRankLeavesNothing) {
 
 TEST(Leftover, ATerminatedSupervisorLeavesNothingThoughARankIsStopped) {
   for (const int signal : {SIGTERM, SIGINT}) {
-    const Run run(one_hang);  // with a deadline that does not come
+    const StartedRun run(one_hang);  // with a deadline that does not come
     ASSERT_TRUE(run.wait_until([](const Processes& now) { return now.stopped == 1; }));
     ASSERT_EQ(::kill(run.supervisor(), signal), 0);
     const int status = run.end();
@@ -122,7 +122,7 @@ TEST(Leftover, ATerminatedSupervisorLeavesNothingThoughARankIsStopped) {
 }
 
 TEST(Leftover, AKilledSupervisorLeavesNoProcess) {
-  const Run run(one_hang);
+  const StartedRun run(one_hang);
   ASSERT_TRUE(run.wait_until([](const Processes& now) { return now.stopped == 1; }));
   ASSERT_EQ(::kill(run.supervisor(), SIGKILL), 0);
   run.end();

@@ -57,7 +57,9 @@ TEST(RankFaults, APreemptionLosesNoStepAndTrainsNoneTwice) {
     for (const Event& event : session.history().events()) {
       if (event.kind == EventKind::step_done) ++done[event.step];
       if (event.kind == EventKind::preempt_agreed) agreed[event.attempt].insert(event.a);
-      if (event.kind == EventKind::restored) EXPECT_EQ(agreed[event.attempt - 1], std::set{event.step}) << name;
+      if (event.kind == EventKind::restored) {
+        EXPECT_EQ(agreed[event.attempt - 1], std::set{event.step}) << name;
+      }
     }
     EXPECT_FALSE(agreed.empty());
     EXPECT_EQ(static_cast<int>(done.size()), plan.job.steps);
