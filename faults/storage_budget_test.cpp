@@ -117,7 +117,7 @@ TEST(StorageBudget, WhatEndsNothingNeedsNoRestart) {
   waits.at.attempt = 2;
   EXPECT_THAT(budget({slow, waits}), ElementsAre(HasSubstr("so it never starts")));
   FaultSpec too_slow = slow;
-  too_slow.delay = std::chrono::seconds(2);
+  too_slow.delay = std::chrono::seconds(5);
   EXPECT_THAT(budget({too_slow}), ElementsAre(HasSubstr("longer than its watchdog allows")));
 }
 

@@ -104,14 +104,14 @@ TEST(Accounting, ARankWithASlowDiskIsNamedTheSlowest) {
   Plan plan = quiet_nano();
   plan.accounting = true;
   FaultSpec slow{.kind = FaultKind::slow_disk, .at = {.rank = 2, .step = 4, .phase = Phase::save}};
-  slow.delay = std::chrono::milliseconds(80);
+  slow.delay = std::chrono::milliseconds(160);
   plan.faults = {slow};
   must_run(session, plan);
   const Accounting account = account_of(session.history(), plan);
   EXPECT_EQ(account.slowest_rank, 2);
   for (const SpentLine& line : account.phases) {
     if (line.what != "save") continue;
-    EXPECT_GE(line.time.max, 80'000'000);
+    EXPECT_GE(line.time.max, 160'000'000);
     EXPECT_EQ(line.time.max_step, 4);
     EXPECT_GT(line.time.max, 4 * line.time.p50);
   }

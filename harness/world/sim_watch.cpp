@@ -89,10 +89,12 @@ void SimWatch::listen() {
 
 void SimWatch::blame(const Alarm& found) {
   blame_ = describe(found);
+  // A rank that has fallen silent still shows where it is.
+  const PulseReading last = found.rank >= 0 ? of_ranks_.pulse_of(found.rank) : found.last;
   observer_.event(Event{.kind = EventKind::suspected,
-                        .phase = found.last.phase,
+                        .phase = last.phase,
                         .attempt = attempt_.number(),
-                        .step = found.last.step,
+                        .step = last.step,
                         .a = found.rank,
                         .b = static_cast<std::int64_t>(found.suspicion),
                         .c = -1,
