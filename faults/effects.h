@@ -35,6 +35,7 @@ struct CollectiveCall {
   int peer = -1;              // send, recv: index in the group
   std::int64_t sequence = 0;  // in its stream
   std::string_view purpose = {};
+  bool can_be_held = false;  // the rank need not wait for what it gives
   bool skipped = false;
   bool doubled = false;
   bool held = false;  // until the next call of the rank is made

@@ -70,6 +70,7 @@ template <class Inner, class Alone, class Hold>
 auto FaultyCollectives::with_faults(CollectiveCall& what, Inner inner, Alone alone, Hold hold) -> decltype(inner()) {
   const std::unique_ptr<Held> before = std::exchange(held_, nullptr);
   if (before) FD_TRY_VOID(injector_.fire_held({.op = SeamOp::collective, .collective = &before->made}));
+  what.can_be_held = !std::is_same_v<Hold, std::nullptr_t>;
   auto result = injector_.around({.op = SeamOp::collective, .collective = &what}, [&]() -> decltype(inner()) {
     if constexpr (!std::is_same_v<Hold, std::nullptr_t>) {
       if (what.held && !before) return hold();
@@ -111,6 +112,26 @@ class FaultyCollectives::LateReduction final : public PendingReduction {
   Started started_;
 };
 
+// A reduction of which a census wants to know when its rank waits for it.
+class FaultyCollectives::CountedReduction final : public PendingReduction {
+ public:
+  CountedReduction(std::unique_ptr<PendingReduction> inner, TaskCensus& census)
+      : inner_(std::move(inner)), census_(census), call_(census.unawaited()) {}
+  Status advance() override {
+    census_.waits_for(call_);
+    return inner_->advance();
+  }
+  Result<Value> finish() override {
+    census_.waits_for(call_);
+    return inner_->finish();
+  }
+
+ private:
+  std::unique_ptr<PendingReduction> inner_;
+  TaskCensus& census_;
+  std::optional<std::size_t> call_;
+};
+
 Result<std::unique_ptr<PendingReduction>> FaultyCollectives::start(CollectiveOp op, const Group& group,
                                                                    std::span<const Value> lanes, ReduceOp reduce,
                                                                    const Call& call) {
@@ -120,7 +141,7 @@ Result<std::unique_ptr<PendingReduction>> FaultyCollectives::start(CollectiveOp 
     return whole ? inner_.start_all_reduce(of, given, by, with) : inner_.start_reduce_scatter(of, given, by, with);
   };
   CollectiveCall what = made(op, group, call);
-  return with_faults(
+  Pending pending = with_faults(
       what,
       [&]() -> Pending {
         if (!what.wrong_count && !what.wrong_dtype) return begin(group, lanes, reduction_for(what, reduce), call);
@@ -140,6 +161,8 @@ Result<std::unique_ptr<PendingReduction>> FaultyCollectives::start(CollectiveOp 
         });
         return Pending(std::make_unique<LateReduction>(*this, started));
       });
+  if (!pending || !injector_.census()) return pending;
+  return Pending(std::make_unique<CountedReduction>(*std::move(pending), *injector_.census()));
 }
 
 Result<std::unique_ptr<PendingReduction>> FaultyCollectives::start_all_reduce(const Group& group,

@@ -57,6 +57,7 @@ class FaultyCollectives final : public ForwardingCollectives {
     Time deadline;
   };
   class LateReduction;
+  class CountedReduction;
   struct Stream {
     std::uint32_t group = 0;
     int peer = -1;  // of what goes to or comes from one member

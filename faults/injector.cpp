@@ -45,6 +45,7 @@ Injector::Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& f
 
 void Injector::watch() {
   watched_.reset();
+  if (census_) watched_.set();
   for (const Armed& armed : armed_) {
     if (armed.trigger.used_up()) continue;
     for (int op = 0; op < seam_op_count; ++op) {

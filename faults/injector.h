@@ -17,6 +17,7 @@
 #include "engine/base/result.h"
 #include "engine/seam/position.h"
 #include "engine/seam/pulse.h"
+#include "faults/census.h"
 #include "faults/effects.h"
 #include "faults/spec.h"
 #include "faults/trigger.h"
@@ -47,6 +48,13 @@ class Injector {
   Injector(const std::vector<FaultSpec>& plan, const std::vector<int>& fired_before, const Position& position,
            Effects& effects, FireCounts* shared = nullptr, Pulse* pulse = nullptr);
 
+  // Every call is counted there from now on. Outlives the injector.
+  void count_in(TaskCensus& census) {
+    census_ = &census;
+    watch();
+  }
+  TaskCensus* census() const { return census_; }
+
   // No fault can hit this rank in this attempt: its seams need no decorators.
   bool idle() const { return watched_.none(); }
   Effects& effects() { return effects_; }
@@ -57,6 +65,7 @@ class Injector {
   auto around(const CallSite& call, Inner&& inner) -> decltype(inner()) {
     if (pulse_) pulse_->beat(position_);
     if (!watches(call.op)) return inner();
+    if (census_ && !effects_.rank_dead()) census_->count(position_, call);
     const Hits hits = hits_of(call);
     if (hits.none() || effects_.rank_dead()) return inner();
     Status before = apply(hits, When::before, call);
@@ -92,6 +101,7 @@ class Injector {
   FireCounts* shared_;
   Armed* held_by_ = nullptr;  // a call is held back by this one
   Pulse* pulse_;
+  TaskCensus* census_ = nullptr;
 };
 
 }  // namespace firedrill

@@ -24,6 +24,8 @@ class Trigger {
   bool possible(int attempt, int rank) const;
   // Counts the call if it matches, and says whether the fault fires at it. Asked once for each call, before it.
   bool hit(const Position& position, const CallSite& call);
+  // Matching calls of the phase so far, in the step of the last one.
+  int counted(Phase phase) const { return counts_[static_cast<std::size_t>(phase)]; }
   void count_firing() { ++fired_; }
   bool used_up() const { return spec_->times > 0 && fired_ >= spec_->times; }
 

@@ -91,6 +91,7 @@ struct Session::Impl {
   // The same for a run of this plan: with the runs of tensors that its ranks hold.
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
   Bench& bench_of(const Plan& plan, Prepared& prepared);
+  Subject subject_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
   const std::string& numerics(const Job& job);
   void tell(std::string_view what) const {
@@ -177,18 +178,22 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   return bench;
 }
 
+Subject Session::Impl::subject_of(const Plan& plan, Prepared& job) {
+  return {.plan = plan,
+          .model = job.model,
+          .sampler = job.sampler,
+          .text = job.text,
+          .identity = bench_of(plan, job).identity,
+          .protocol = [&plan] { return make_protocol(plan.mutant); },
+          .publisher = [&plan] { return make_publisher(plan.mutant); },
+          .rules = [&plan] { return make_rules(plan.mutant); },
+          .liveness = [&plan] { return make_liveness(plan.mutant); },
+          .digests = &job.digests};
+}
+
 Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory) {
   Bench& bench = bench_of(plan, job);
-  const Subject subject{.plan = plan,
-                        .model = job.model,
-                        .sampler = job.sampler,
-                        .text = job.text,
-                        .identity = bench.identity,
-                        .protocol = [&plan] { return make_protocol(plan.mutant); },
-                        .publisher = [&plan] { return make_publisher(plan.mutant); },
-                        .rules = [&plan] { return make_rules(plan.mutant); },
-                        .liveness = [&plan] { return make_liveness(plan.mutant); },
-                        .digests = &job.digests};
+  const Subject subject = subject_of(plan, job);
   history.reset();
   if (plan.world == WorldKind::sim) {
     ++sim_runs;
@@ -237,6 +242,23 @@ Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
   trial.faults_fired = static_cast<int>(impl_->history.of(EventKind::fault_fired).size());
   if (with_digest) trial.history = impl_->history.digest();
   return trial;
+}
+
+Result<Census> Session::census(const Plan& given) {
+  Plan plan = given;
+  plan.world = WorldKind::sim;
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  const Subject subject = impl_->subject_of(plan, *prepared);
+  impl_->history.reset();
+  Census census;
+  SimWorld world(impl_->resources, subject, *impl_->bench_of(plan, *prepared).prober, impl_->history,
+                 {.memo = impl_->options.memo, .probes = false, .census = &census});
+  FD_TRY(const RunOutcome outcome, supervise(plan, world, world.observer(), impl_->history));
+  if (outcome.finished) return census;
+  return Error{.code = Code::invalid_input,
+               .message = fmt::format("the run of {} whose calls were to be counted did not get to its end: {}",
+                                      plan.scenario, outcome.why),
+               .hint = "give a plan that ends well, such as one without faults"};
 }
 
 Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {

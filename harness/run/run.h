@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "faults/census.h"
 #include "harness/check/properties.h"
 #include "harness/golden/golden.h"
 #include "harness/plan/plan.h"
@@ -51,6 +52,9 @@ class Session {
   Result<RunReport> run(const Plan& plan, const RunOptions& options = {});
   // The same in the sim world, without a report.
   Result<Trial> trial(const Plan& plan, bool with_digest = false);
+  // The calls of a run of the plan in the sim world: without faults, those of an undisturbed one; with a fault that
+  // ends its first attempt, those of the second one too. Not judged; a run that does not get to its end is an error.
+  Result<Census> census(const Plan& plan);
   // The history of the last run or trial.
   const History& history() const;
 

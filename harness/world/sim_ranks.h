@@ -75,7 +75,11 @@ class SimWorld::TaskBox final : private Effects {
             .clock = seams_.clock,
             .host = task.host,
             .observer = recording_ ? recording_->observer() : observer_,
-            .position = position_} {}
+            .position = position_} {
+    if (world.options_.census == nullptr) return;
+    census_.emplace(*world.options_.census, order.attempt, rank);
+    injector_.count_in(*census_);
+  }
 
   Parts& parts() { return parts_; }
   Input& input() { return input_; }
@@ -169,6 +173,7 @@ class SimWorld::TaskBox final : private Effects {
   LivingObserver observer_;
   std::unique_ptr<TaskRecording> recording_;
   std::unique_ptr<FileSystem> storage_;  // below all gates and decorators, where a fault asked for it
+  std::optional<TaskCensus> census_;     // none: nobody counts
   Injector injector_;
   FaultyFileSystem files_;
   std::unique_ptr<FileSystem> recorded_;  // the calls that faults made fail

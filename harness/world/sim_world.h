@@ -16,6 +16,7 @@
 #include "engine/sim/machine.h"
 #include "engine/sim/memo.h"
 #include "engine/train/device/job_compute.h"
+#include "faults/census.h"
 #include "faults/persistence/recorder.h"
 #include "harness/history/recorder.h"
 #include "harness/world/probe.h"
@@ -38,6 +39,7 @@ struct SimOptions {
   // Records what the ranks do to the disk, below the faults; none: nothing is put in between. It must have begun with
   // an empty disk, and outlive the world.
   crash::Recorder* recorder = nullptr;
+  Census* census = nullptr;  // counts all calls of the ranks
 };
 
 class SimWorld final : public World {

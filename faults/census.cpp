@@ -1,0 +1,113 @@
+#include "faults/census.h"
+
+#include <algorithm>
+
+#include "faults/damage.h"
+#include "faults/trigger.h"
+
+namespace firedrill {
+namespace {
+
+// A counted call as a trigger looks at it.
+class Seen {
+ public:
+  explicit Seen(const Census& census) : census_(census) {}
+
+  const CallSite& site(const CountedCall& call) {
+    site_ = {.op = call.op, .file_op = call.file_op, .kernel = call.kernel};
+    if (call.path >= 0) site_.path = census_.path(call.path);
+    if (call.second >= 0) site_.second_path = census_.path(call.second);
+    if (call.op == SeamOp::collective) {
+      CollectiveCall& made = call.alone ? alone_ : together_;
+      made.op = call.collective;
+      site_.collective = &made;
+    }
+    if (call.op == SeamOp::send || call.op == SeamOp::recv) {
+      message_.peer = call.peer;
+      site_.message = &message_;
+    }
+    if (call.op == SeamOp::send) site_.value = call.has_bytes ? &bytes_ : &nothing_;
+    return site_;
+  }
+
+ private:
+  const Census& census_;
+  Group one_{.name = {}, .ranks = {0}, .me = 0};
+  Group two_{.name = {}, .ranks = {0, 1}, .me = 0};
+  CollectiveCall alone_{.group = one_};
+  CollectiveCall together_{.group = two_};
+  MessageCall message_;
+  Value bytes_ = Value::copy_of("bytes");
+  Value nothing_;
+  CallSite site_;
+};
+
+}  // namespace
+
+std::int32_t Census::number_of(std::string_view path) {
+  if (const auto known = numbers_.find(path); known != numbers_.end()) return known->second;
+  paths_.emplace_back(path);
+  return numbers_[paths_.back()] = static_cast<std::int32_t>(paths_.size()) - 1;
+}
+
+std::int64_t Census::calls() const {
+  std::int64_t calls = 0;
+  for (const TaskCalls& task : tasks_) calls += std::ssize(task.calls);
+  return calls;
+}
+
+void TaskCensus::count(const Position& position, const CallSite& call) {
+  CountedCall counted{
+      .step = position.step, .phase = position.phase, .op = call.op, .file_op = call.file_op, .kernel = call.kernel};
+  if (!call.path.empty()) counted.path = census_.number_of(call.path);
+  if (!call.second_path.empty()) counted.second = census_.number_of(call.second_path);
+  if (call.message != nullptr) counted.peer = call.message->peer;
+  if (call.op == SeamOp::send && call.value != nullptr) counted.has_bytes = can_be_damaged(*call.value);
+  if (call.collective != nullptr) {
+    counted.collective = call.collective->op;
+    counted.alone = call.collective->group.size() == 1;
+    if (unawaited_) task_.calls[*unawaited_].overtaken = true;
+    unawaited_.reset();
+    if (call.collective->can_be_held) unawaited_ = task_.calls.size();
+  }
+  task_.calls.push_back(counted);
+}
+
+void TaskCensus::waits_for(std::optional<std::size_t> call) {
+  if (call && call == unawaited_) unawaited_.reset();
+}
+
+std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
+  std::vector<FaultPlace> places;
+  Seen seen(census);
+  FaultSpec any = like;
+  any.at.attempt = like.at.attempt.value_or(1);
+  any.at.nth = 1;
+  any.times = 0;
+  for (const TaskCalls& task : census.tasks()) {
+    if (task.attempt != any.at.attempt) continue;
+    any.at.rank = task.rank;
+    Trigger trigger(any, 0);
+    for (const CountedCall& call : task.calls) {
+      const Position position{.attempt = task.attempt, .rank = task.rank, .step = call.step, .phase = call.phase};
+      if (!trigger.hit(position, seen.site(call))) continue;
+      // Only a call that another one comes ahead of can be held back.
+      if (like.kind == FaultKind::reorder_calls && !call.overtaken) continue;
+      places.push_back({.rank = task.rank, .step = call.step, .phase = call.phase, .nth = trigger.counted(call.phase)});
+    }
+  }
+  std::ranges::sort(places);
+  const auto repeated = std::ranges::unique(places);
+  places.erase(repeated.begin(), repeated.end());
+  return places;
+}
+
+FaultSpec placed(FaultSpec like, const FaultPlace& place) {
+  like.at.rank = place.rank;
+  like.at.step = place.step;
+  like.at.phase = place.phase;
+  like.at.nth = place.nth;
+  return like;
+}
+
+}  // namespace firedrill
