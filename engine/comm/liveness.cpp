@@ -13,6 +13,11 @@ std::string name_of(int rank) {
   return rank == PulseReading::store ? "a key of its peers" : fmt::format("rank {}", rank);
 }
 
+// To the millisecond: a watchdog sees no finer.
+std::string in_words(Duration duration) {
+  return format_duration(std::chrono::round<std::chrono::milliseconds>(duration));
+}
+
 }  // namespace
 
 std::string describe(const Alarm& alarm) {
@@ -61,14 +66,14 @@ std::optional<Alarm> Watchdog::look_at(int rank, Time now) const {
   if (now - one.heard > silence) {
     return Alarm{.rank = rank,
                  .suspicion = Suspicion::stopped,
-                 .waited_for = fmt::format("no sign of life for {}", format_duration(now - one.heard)),
+                 .waited_for = fmt::format("no sign of life for {}", in_words(now - one.heard)),
                  .last = one.pulse};
   }
   if (!one.begun || one.pulse.waits_for != PulseReading::nobody || now - one.progressed <= limits_.deadline)
     return std::nullopt;
   return Alarm{.rank = rank,
                .suspicion = Suspicion::stuck,
-               .waited_for = fmt::format("it lives and has done nothing for {}", format_duration(now - one.progressed)),
+               .waited_for = fmt::format("it lives and has done nothing for {}", in_words(now - one.progressed)),
                .last = one.pulse};
 }
 
@@ -104,7 +109,7 @@ std::optional<Alarm> Watchdog::look_at_wait(int rank, Time now) const {
   if (waited <= limits_.deadline) return std::nullopt;
   Alarm alarm{.rank = culprit_of(rank),
               .waited_for = fmt::format("rank {} has waited for {} for {}", rank, name_of(waiter.pulse.waits_for),
-                                        format_duration(waited)),
+                                        in_words(waited)),
               .last = waiter.pulse};
   if (alarm.rank >= 0) {
     if (rules_.progress_extends_waits() && waited <= LivenessLimits::patience * limits_.deadline) return std::nullopt;

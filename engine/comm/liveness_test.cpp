@@ -143,17 +143,16 @@ TEST(Watchdog, AMistakeInTheRulesHidesWhatTheyAreThereFor) {
 }
 
 TEST(Pulse, CountsTheTaskThatIsWaitedForOnlyMeanwhile) {
-  Pulse main;
-  Pulse other;
-  main.beat({.step = 3, .phase = Phase::backward});
-  other.beat({.step = 2, .phase = Phase::save});
-  other.beat({.step = 2, .phase = Phase::save});
-  EXPECT_EQ(main.read().progress, 1U) << "a side task's work is not the main task's";
-  main.follow(&other);
-  EXPECT_EQ(main.read().progress, 3U);
-  EXPECT_EQ(main.read().phase, Phase::save);
-  main.follow(nullptr);
-  EXPECT_EQ(main.read().progress, 1U);
+  RankPulse pulse;
+  pulse.main.beat({.step = 3, .phase = Phase::backward});
+  pulse.aside.beat({.step = 2, .phase = Phase::save});
+  pulse.aside.beat({.step = 2, .phase = Phase::save});
+  EXPECT_EQ(pulse.read().progress, 1U) << "a side task's work is not the main task's";
+  pulse.main_follows = true;
+  EXPECT_EQ(pulse.read().progress, 3U);
+  EXPECT_EQ(pulse.read().phase, Phase::save);
+  pulse.main_follows = false;
+  EXPECT_EQ(pulse.read().progress, 1U);
 }
 
 TEST(Pulse, TheEndOfAWaitIsProgress) {

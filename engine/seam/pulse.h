@@ -40,21 +40,12 @@ class Pulse {
     waits_for_.store(PulseReading::nobody, std::memory_order_relaxed);
     progress_.store(progress_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  // From here on the task waits for `other`, another one of its rank, whose pulse counts meanwhile. nullptr: no more.
-  void follow(const Pulse* other) { followed_.store(other, std::memory_order_release); }
 
   PulseReading read() const {
-    PulseReading reading{.progress = progress_.load(std::memory_order_relaxed),
-                         .waits_for = waits_for_.load(std::memory_order_relaxed),
-                         .step = step_.load(std::memory_order_relaxed),
-                         .phase = phase_.load(std::memory_order_relaxed)};
-    if (const Pulse* const other = followed_.load(std::memory_order_acquire)) {
-      const PulseReading its = other->read();
-      reading.progress += its.progress;
-      reading.waits_for = its.waits_for;
-      reading.phase = its.phase;
-    }
-    return reading;
+    return {.progress = progress_.load(std::memory_order_relaxed),
+            .waits_for = waits_for_.load(std::memory_order_relaxed),
+            .step = step_.load(std::memory_order_relaxed),
+            .phase = phase_.load(std::memory_order_relaxed)};
   }
 
  private:
@@ -62,7 +53,26 @@ class Pulse {
   std::atomic<int> waits_for_ = PulseReading::nobody;
   std::atomic<std::int64_t> step_ = 0;
   std::atomic<Phase> phase_ = Phase::none;
-  std::atomic<const Pulse*> followed_ = nullptr;
+};
+
+// The pulses of a rank's tasks. It holds no address, so it may lie in memory that processes share.
+struct RankPulse {
+  Pulse main;
+  Pulse aside;  // of a second task, where there is one
+  // While it is set, the main task waits for the second one, whose pulse counts meanwhile.
+  std::atomic<bool> main_follows = false;
+
+  // Of the main task.
+  PulseReading read() const {
+    PulseReading reading = main.read();
+    if (main_follows.load(std::memory_order_acquire)) {
+      const PulseReading its = aside.read();
+      reading.progress += its.progress;
+      reading.waits_for = its.waits_for;
+      reading.phase = its.phase;
+    }
+    return reading;
+  }
 };
 
 }  // namespace firedrill

@@ -102,12 +102,14 @@ class Detection {
     if (!noticed) noticed = over;
     if (!noticed || !over) return "nobody ever noticed";
     if (const Duration after = noticed->time - fired.time; after > bounds.noticed) {
-      return fmt::format("noticed after {}, and the bound is {}", format_duration(after),
+      return fmt::format("noticed after {}, and the bound is {}",
+                         format_duration(std::chrono::round<std::chrono::milliseconds>(after)),
                          format_duration(bounds.noticed));
     }
     if (const Duration after = over->time - fired.time; after > bounds.over) {
       return fmt::format("the attempt was over after {}, and the bound is {}: survivors were left waiting",
-                         format_duration(after), format_duration(bounds.over));
+                         format_duration(std::chrono::round<std::chrono::milliseconds>(after)),
+                         format_duration(bounds.over));
     }
     return {};
   }

@@ -17,8 +17,8 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::run_ended) = {.a = "finished", .b = "attempts_used", .name = "why"};
   of(EventKind::floor_lowered) = {.a = "old_floor", .b = "new_floor", .name = "candidate"};
   of(EventKind::fault_planned) = {.a = "index", .name = "fault"};
-  // `operation`: 0 where it is none of files, else 1 + FileOp.
-  of(EventKind::fault_fired) = {.a = "index", .b = "operation", .name = "fault", .detail = "path"};
+  // `file_operation`: 0 where it is none of files, else 1 + FileOp.
+  of(EventKind::fault_fired) = {.a = "index", .b = "file_operation", .name = "fault", .detail = "path"};
   of(EventKind::probe) = {.a = "result", .b = "view", .c = "probed_attempt"};
   of(EventKind::golden) = {.name = "key", .digest = "state"};
   of(EventKind::golden_sample) = {.a = "epoch", .b = "sample", .c = "lane"};

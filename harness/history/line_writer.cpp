@@ -21,6 +21,7 @@ constexpr std::int64_t words_of(Wording wording) {
     case Wording::none: return 0;
     case Wording::view: return probe_view_count;
     case Wording::operation: return file_op_count;
+    case Wording::file_operation: return 1 + file_op_count;
     case Wording::failure: return 1 + static_cast<std::int64_t>(Code::internal) + 1;
   }
   return 0;
@@ -50,6 +51,7 @@ Json json_of(const CheckpointId& id) { return to_string(id); }
 Wording wording_of(std::string_view field) {
   if (field == "view") return Wording::view;
   if (field == "operation") return Wording::operation;
+  if (field == "file_operation") return Wording::file_operation;
   if (field == "failed_with") return Wording::failure;
   return Wording::none;
 }
@@ -60,6 +62,7 @@ std::string_view to_word(Wording wording, std::int64_t value) {
     case Wording::none: return {};
     case Wording::view: return to_string(static_cast<ProbeView>(value));
     case Wording::operation: return to_string(static_cast<FileOp>(value));
+    case Wording::file_operation: return value == 0 ? "none" : to_string(static_cast<FileOp>(value - 1));
     case Wording::failure: return value == 0 ? "nothing" : to_string(static_cast<Code>(value - 1));
   }
   return {};

@@ -1,6 +1,7 @@
 #include "harness/history/lines.h"
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
 
@@ -98,6 +99,16 @@ TEST(HistoryLines, NameTheFieldsOfTheirKind) {
             "{\"schema\":\"firedrill.history/1\"}\n"
             "{\"event\":\"disk_changed\",\"time\":0,\"rank\":2,\"operation\":\"rename\",\"bytes\":12,"
             "\"failed_with\":\"no_space\",\"path\":\"manifests/x\"}\n");
+}
+
+TEST(HistoryLines, SayAtWhichFileOperationAFaultFiredIfAtAny) {
+  for (const auto& [number, word] :
+       {std::pair(std::int64_t{0}, "none"), std::pair(1 + static_cast<std::int64_t>(FileOp::rename), "rename")}) {
+    Tables tables;
+    History history(tables);
+    history.append({.kind = EventKind::fault_fired, .b = number});
+    EXPECT_THAT(to_lines(history), testing::HasSubstr(fmt::format("\"file_operation\":\"{}\"", word)));
+  }
 }
 
 TEST(HistoryLines, PassOverWhatTheyDoNotKnow) {

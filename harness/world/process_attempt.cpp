@@ -105,12 +105,8 @@ void ProcessAttempt::look_after() {
 
 void ProcessAttempt::blame(const Alarm& found) {
   blame_ = describe(found);
-  PulseReading last = found.last;
-  if (found.rank >= 0 && rank(found.rank).last.time > rank(found.rank).beat) {
-    // It said where it was after its last sign of life.
-    last.step = rank(found.rank).last.step;
-    last.phase = rank(found.rank).last.phase;
-  }
+  // A rank that has fallen silent still shows where it is.
+  const PulseReading last = found.rank >= 0 ? board_.of(found.rank) : found.last;
   events_.push_back(Event{.kind = EventKind::suspected,
                           .phase = last.phase,
                           .attempt = attempt_,
@@ -150,11 +146,12 @@ void ProcessAttempt::reap(Rank& rank) {
 
 void ProcessAttempt::conclude(Rank& rank, const ProcessExit& exit) {
   const int number = rank.process.rank;
+  const PulseReading last = board_.of(number);
   Event event{.kind = EventKind::rank_ended,
-              .phase = rank.last.phase,
+              .phase = last.phase,
               .rank = static_cast<std::int16_t>(number),
               .attempt = attempt_,
-              .step = rank.last.step,
+              .step = last.step,
               .time = epoch_.elapsed()};
   std::string text;
   const bool said_so = rank.outcome && rank.outcome->end == RankEnd::finished;
@@ -219,7 +216,6 @@ void ProcessAttempt::on_event(int number, const Event& event, std::string_view n
   heard.name = history_.tables().names.intern(name);
   heard.detail = history_.tables().names.intern(detail);
   events_.push_back(heard);
-  rank(number).last = heard;
   if (heard.kind == EventKind::fault_fired) note_fault(rank(number), heard);
   if (asked) rank(number).peer->answer();
 }
@@ -230,7 +226,6 @@ void ProcessAttempt::on_state(int, const Digest& state, std::span<const NamedDig
 
 void ProcessAttempt::on_heartbeat(int number, std::uint64_t beats, const PulseReading& pulse) {
   const bool rank_exists = pulse.waits_for < static_cast<int>(ranks_.size());
-  rank(number).beat = epoch_.elapsed();
   if (rank_exists) watchdog_->heard(number, {.pulse = pulse, .beats = beats}, epoch_.elapsed());
 }
 

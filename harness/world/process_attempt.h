@@ -18,6 +18,7 @@
 
 #include "engine/os/channel_peer.h"
 #include "engine/os/launcher.h"
+#include "engine/os/pulse_board.h"
 #include "engine/os/steady_clock.h"
 #include "engine/os/termination.h"
 #include "harness/history/history.h"
@@ -32,13 +33,14 @@ class ProcessAttempt final : private ChannelListener {
 
   // All must outlive the attempt. `termination`: when a signal comes, all ranks are killed.
   ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, Termination& termination, const Plan& plan,
-                 const LivenessRules& rules, int attempt)
+                 const LivenessRules& rules, const PulseBoard& board, int attempt)
       : launcher_(launcher),
         epoch_(epoch),
         history_(history),
         termination_(termination),
         plan_(plan),
         rules_(rules),
+        board_(board),
         attempt_(attempt) {}
   // Kills and reaps what still runs.
   ~ProcessAttempt() override;
@@ -58,8 +60,6 @@ class ProcessAttempt final : private ChannelListener {
     std::string why_killed;         // by the supervisor, not by a fault; empty: it was not
     std::optional<Moment> kill_at;  // its grace time is over then
     bool exits_by_plan = false;
-    Event last;    // where it was last heard of by an event,
-    Time beat{0};  // and when by a sign of life
   };
 
   void on_event(int rank, const Event& event, std::string_view name, std::string_view detail, bool asked) override;
@@ -87,6 +87,7 @@ class ProcessAttempt final : private ChannelListener {
   Termination& termination_;
   const Plan& plan_;
   const LivenessRules& rules_;
+  const PulseBoard& board_;
   int attempt_;
   std::optional<Watchdog> watchdog_;
   Moment next_look_ = std::chrono::steady_clock::now();

@@ -17,6 +17,7 @@
 #include "engine/os/directory_file_system.h"
 #include "engine/os/heart.h"
 #include "engine/os/process_host.h"
+#include "engine/os/pulse_board.h"
 #include "engine/os/tcp_store.h"
 #include "engine/os/tcp_transport.h"
 #include "engine/train/device/job_compute.h"
@@ -162,12 +163,13 @@ class TaskParts final : private Effects {
 // The life of this process, from the assignment to the end of the attempt.
 class ProcessRank {
  public:
-  ProcessRank(const RankAssignment& assignment, const Plan& plan, int rank, int attempt)
+  ProcessRank(const RankAssignment& assignment, const Plan& plan, int rank, int attempt, RankPulse& pulse)
       : assignment_(assignment),
         plan_(plan),
         start_{.attempt = attempt, .rank = rank, .step = 0, .phase = Phase::none},
         clock_(assignment.epoch, abort_),
-        host_(node_of(plan.job, rank), assignment.epoch) {}
+        host_(node_of(plan.job, rank), assignment.epoch),
+        pulse_(pulse) {}
 
   // Ends when the job is finished, when all ranks leave, or with the error that ended the rank.
   Result<RankResult> run(Channel& channel, Transport& transport, const MutantParts& make);
@@ -176,7 +178,6 @@ class ProcessRank {
     host_.abort(reason);
   }
   void request_stop() { host_.request_stop(); }
-  PulseReading pulse() const { return pulse_.read(); }
 
  private:
   Result<RankResult> train(const SharedSeams& seams, const MutantParts& make);
@@ -188,8 +189,7 @@ class ProcessRank {
   AbortSignal abort_;
   SteadyClock clock_;
   ProcessHost host_;
-  Pulse pulse_;        // of the main task
-  Pulse aside_pulse_;  // of the second one
+  RankPulse& pulse_;
 };
 
 Result<RankResult> ProcessRank::run(Channel& channel, Transport& transport, const MutantParts& make) {
@@ -222,8 +222,8 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
   const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
-  PulsedHost pulsed_host(seams.host, pulse_, aside_pulse_);
-  TaskParts main(seams, plan_, assignment_, start_, fired, pulse_, pulsed_host, false);
+  PulsedHost pulsed_host(seams.host, pulse_);
+  TaskParts main(seams, plan_, assignment_, start_, fired, pulse_.main, pulsed_host, false);
   CorpusInput text(main.parts().compute, split.training, job.model.sequence);
   FaultyInput input(text, main.injector());
   const SampleDigests digests(split.training, job.model.sequence);
@@ -246,7 +246,7 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
     main.finish(ended.ok());
     return ended;
   }
-  TaskParts aside(seams, plan_, assignment_, start_, fired, aside_pulse_, seams.host, true);
+  TaskParts aside(seams, plan_, assignment_, start_, fired, pulse_.aside, seams.host, true);
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
   context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
   Result<RankResult> ended = live(context, seams, main.parts());
@@ -295,7 +295,10 @@ std::string to_payload(const RankAssignment& assignment) {
   out.text(assignment.plan).number(assignment.floor).number(static_cast<std::uint32_t>(assignment.fired.size()));
   for (const int fired : assignment.fired) out.number(fired);
   out.number(static_cast<std::uint8_t>(assignment.other_layout ? 1 : 0));
-  out.number(assignment.epoch.since_boot.count()).number(assignment.store_port).text(assignment.disk);
+  out.number(assignment.epoch.since_boot.count())
+      .number(assignment.store_port)
+      .text(assignment.disk)
+      .text(assignment.pulses);
   out.digest(assignment.corpus_digest).text(assignment.numerics_key);
   return std::string(reinterpret_cast<const char*>(out.bytes().data()), out.size());
 }
@@ -312,6 +315,7 @@ Result<RankAssignment> assignment_from(std::string_view payload) {
   assignment.epoch.since_boot = std::chrono::nanoseconds(in.number<std::int64_t>());
   assignment.store_port = in.number<std::uint16_t>();
   assignment.disk = in.text();
+  assignment.pulses = in.text();
   assignment.corpus_digest = in.digest();
   assignment.numerics_key = in.text();
   if (!in.ok() || !in.at_end()) {
@@ -329,7 +333,9 @@ int run_process_rank(RankStart start, const MutantParts& make) {
   FD_CHECK(plan.ok(), "{}", plan.error().message);
   set_numerics(plan->job.numerics);
 
-  ProcessRank rank(*assignment, *plan, start.rank, start.attempt);
+  const Result<PulsePlace> place = PulsePlace::open(assignment->pulses, start.rank);
+  FD_CHECK(place.ok(), "{}", place.error().message);
+  ProcessRank rank(*assignment, *plan, start.rank, start.attempt, place->pulse());
   const Result<std::unique_ptr<TcpTransport>> transport =
       TcpTransport::listen({.rank = start.rank,
                             .world_size = plan->layout_if(assignment->other_layout).world_size(),
@@ -342,7 +348,7 @@ int run_process_rank(RankStart start, const MutantParts& make) {
   });
   const Heart heart(
       LivenessLimits::of(plan->job.cluster).period(),
-      [&](std::uint64_t beats) { channel.heartbeat(beats, rank.pulse()); }, [&rank] { rank.request_stop(); });
+      [&](std::uint64_t beats) { channel.heartbeat(beats, place->pulse().read()); }, [&rank] { rank.request_stop(); });
   const RankOutcome outcome = outcome_of([&]() -> Result<RankResult> {
     if (!transport) return transport.error();
     return rank.run(channel, **transport, make);

@@ -23,7 +23,8 @@ struct RankAssignment {
   bool other_layout = false;
   Epoch epoch;
   std::uint16_t store_port = 0;
-  std::string disk;  // the directory of the checkpoints
+  std::string disk;    // the directory of the checkpoints
+  std::string pulses;  // path of the board that shows them (pulse_board.h)
   Digest corpus_digest;
   std::string numerics_key;
 };

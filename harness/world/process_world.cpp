@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/os/directory_file_system.h"
+#include "engine/os/pulse_board.h"
 #include "engine/os/tcp_store.h"
 #include "engine/os/zygote.h"
 #include "harness/history/recorder.h"
@@ -64,7 +65,7 @@ struct ProcessWorld::Impl {
         history(given_history),
         recorder(history, [this] { return epoch.elapsed(); }) {}
 
-  std::string payload_for(const AttemptOrder& order) const {
+  std::string payload_for(const AttemptOrder& order, const PulseBoard& board) const {
     return to_payload(RankAssignment{.plan = to_json(subject.plan),
                                      .floor = order.floor,
                                      .fired = order.fired,
@@ -72,6 +73,7 @@ struct ProcessWorld::Impl {
                                      .epoch = epoch,
                                      .store_port = store->port(),
                                      .disk = std::filesystem::absolute(disk->path()).string(),
+                                     .pulses = board.path(),
                                      .corpus_digest = subject.identity.corpus_digest,
                                      .numerics_key = subject.identity.numerics_key});
   }
@@ -107,9 +109,11 @@ Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject
 Result<AttemptResult> ProcessWorld::run_attempt(const AttemptOrder& order) {
   std::this_thread::sleep_for(order.pause);
   const std::unique_ptr<LivenessRules> rules = impl_->subject.liveness();
+  const int ranks = impl_->subject.plan.layout_if(order.other_layout).world_size();
+  FD_TRY(const PulseBoard board, PulseBoard::make(ranks));
   ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, *impl_->termination, impl_->subject.plan,
-                         *rules, order.attempt);
-  FD_TRY_VOID(attempt.start(impl_->subject.plan.layout_if(order.other_layout).world_size(), impl_->payload_for(order)));
+                         *rules, board, order.attempt);
+  FD_TRY_VOID(attempt.start(ranks, impl_->payload_for(order, board)));
   return attempt.run();
 }
 

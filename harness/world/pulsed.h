@@ -66,17 +66,16 @@ class PulsedStore final : public ForwardingStore {
 // Of the main task: while it waits for an event, another task of its rank works for it.
 class PulsedHost final : public ForwardingHost {
  public:
-  PulsedHost(Host& inner, Pulse& main, const Pulse& other) : ForwardingHost(inner), main_(main), other_(other) {}
+  PulsedHost(Host& inner, RankPulse& pulse) : ForwardingHost(inner), pulse_(pulse) {}
   Status wait(EventId event, Time deadline) override {
-    main_.follow(&other_);
+    pulse_.main_follows.store(true, std::memory_order_release);
     Status waited = inner_.wait(event, deadline);
-    main_.follow(nullptr);
+    pulse_.main_follows.store(false, std::memory_order_release);
     return waited;
   }
 
  private:
-  Pulse& main_;
-  const Pulse& other_;
+  RankPulse& pulse_;
 };
 
 }  // namespace firedrill

@@ -221,8 +221,8 @@ class SimWorld::RankBox final {
                                                          world.resources_.machine.scheduler())),
         pause_(order.pause),
         bare_host_(recording_ ? recording_->host() : attempt.seams(rank).host),
-        main_host_(bare_host_, pulse_, aside_pulse_),
-        task_(world, attempt, rank, order, &fired_, recording_.get(), {.host = main_host_, .pulse = pulse_}),
+        main_host_(bare_host_, pulse_),
+        task_(world, attempt, rank, order, &fired_, recording_.get(), {.host = main_host_, .pulse = pulse_.main}),
         protocol_(world.subject_.protocol()),
         rules_(world.subject_.rules()),
         context_{.job = world.subject_.plan.job,
@@ -241,7 +241,7 @@ class SimWorld::RankBox final {
                  .source = {.input = &task_.input(), .digests = world.subject_.digests}} {
     if (context_.job.checkpoint.mode != PublishMode::async) return;
     aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_, recording_.get(),
-                                            TaskPlace{.host = bare_host_, .pulse = aside_pulse_, .aside = true});
+                                            TaskPlace{.host = bare_host_, .pulse = pulse_.aside, .aside = true});
     context_.second.emplace(SecondTask{.publisher = *aside_->publisher, .parts = aside_->task.parts()});
   }
 
@@ -318,9 +318,8 @@ class SimWorld::RankBox final {
   sim::Attempt& attempt_;
   FireCounts fired_;
   std::unique_ptr<RankRecording> recording_;
-  Duration pause_;     // before anything else
-  Pulse pulse_;        // of the main task
-  Pulse aside_pulse_;  // of the second one
+  Duration pause_;  // before anything else
+  RankPulse pulse_;
   Host& bare_host_;
   PulsedHost main_host_;
   TaskBox task_;
