@@ -164,6 +164,7 @@ const std::vector<Verb>& verbs() {
       {"golden", "Record or verify what an undisturbed run gives", add_golden, false},
       {"layouts", "Compare every layout of a job with its golden", add_layouts, false},
       {"replay", "Run a saved plan again: same history", add_replay, true},
+      {"shrink", "Shrink a saved plan that fails to the fewest and simplest faults", add_shrink, true},
       {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false},
       {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
       {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false},

@@ -7,9 +7,7 @@
 #include <memory>
 #include <sstream>
 
-#include "engine/job/limits.h"
-#include "engine/job/planner.h"
-#include "faults/budget.h"
+#include "harness/cli/given_plan.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
@@ -101,39 +99,12 @@ void compare_numbers(const fs::path& saved_file, RunReport& run, std::vector<std
 VerbResult work(const std::string& given, const CommonOptions& common, Streams streams) {
   VerbResult result;
   const bool is_folder = fs::is_directory(given);
-  const fs::path file = is_folder ? fs::path(given) / "plan.json" : fs::path(given);
-  Result<Plan> plan = read_plan(file);
-  if (!plan) {
-    result.mistakes.push_back(describe(plan.error()));
-    return result;
-  }
-  if (common.seed) plan->seed = *common.seed;
-  if (!common.mutant.empty()) plan->mutant = common.mutant;
-  const Plan& choices = *plan;
-  for (auto& mistakes :
-       {mistakes_in(choices.job), cannot_run(choices.job), mistakes_and_remedies(choices.layout, choices.job)})
-    for (const std::string& mistake : mistakes)
-      result.mistakes.push_back(fmt::format("{}: {}", file.string(), mistake));
-  if (choices.recovery.layout) {
-    for (const std::string& mistake : mistakes_and_remedies(*choices.recovery.layout, choices.job))
-      result.mistakes.push_back(fmt::format("{}: recovery.{}", file.string(), mistake));
-  }
-  for (std::size_t i = 0; i < choices.faults.size() && result.mistakes.empty(); ++i) {
-    if (choices.faults[i].may_not_fire) continue;  // a drawn place that the run may never reach
-    for (const std::string& mistake : mistakes_in_fault(
-             choices.faults[i], choices.job, layout_for(choices.faults[i], choices.layout, choices.recovery.layout)))
-      result.mistakes.push_back(fmt::format("{}: faults[{}]: {}", file.string(), i, mistake));
-  }
-  if (choices.recovery.budget < 0) {
-    result.mistakes.push_back(
-        fmt::format("{}: recovery.budget is {}: give 0 or more restarts", file.string(), choices.recovery.budget));
-  }
-  if (choices.run_id != run_id_of(choices.job)) {
-    result.mistakes.push_back(
-        fmt::format("{}: run_id is {}: that of its job is {}", file.string(), choices.run_id, run_id_of(choices.job)));
-  }
+  const fs::path file = plan_file_of(given);
+  std::optional<Plan> plan = read_given_plan(given, result.mistakes);
   if (!common.set.empty()) result.mistakes.emplace_back("--set does not apply to a plan: its choices are made");
   if (!result.mistakes.empty()) return result;
+  if (common.seed) plan->seed = *common.seed;
+  if (!common.mutant.empty()) plan->mutant = common.mutant;
 
   SessionOptions options{.golden_directory = golden_directory_of(plan->scenario_path)};
   Progress progress(streams, 1, common.quiet);

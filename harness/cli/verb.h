@@ -44,6 +44,7 @@ Work add_golden(CLI::App& app);
 Work add_layouts(CLI::App& app);
 Work add_replay(CLI::App& app);
 Work add_mutants(CLI::App& app);
+Work add_shrink(CLI::App& app);
 Work add_sweep(CLI::App& app);
 Work add_audit(CLI::App& app);
 Work add_crashcheck(CLI::App& app);
