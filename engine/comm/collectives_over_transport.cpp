@@ -138,7 +138,9 @@ Result<Value> TransportCollectives::all_to_all(const Group& group, std::span<con
 Status TransportCollectives::send(const Group& group, int peer, const Value& value, const Call& call) {
   FD_CHECK(peer >= 0 && peer < group.size() && peer != group.me, "member {} sends to member {} of {}", group.me, peer,
            group.name);
-  Status status = transport_.send(group.ranks[static_cast<std::size_t>(peer)], pair_tag(group), value, call.deadline);
+  const auto member = static_cast<std::size_t>(peer);
+  const Tag tag = pair_tag(group, plan_of(group).sent[member]++);
+  Status status = transport_.send(group.ranks[member], tag, value, call.deadline);
   if (!status) return report("send", group, call, std::move(status).error());
   return status;
 }
@@ -146,7 +148,9 @@ Status TransportCollectives::send(const Group& group, int peer, const Value& val
 Result<Value> TransportCollectives::recv(const Group& group, int peer, const Call& call) {
   FD_CHECK(peer >= 0 && peer < group.size() && peer != group.me, "member {} receives from member {} of {}", group.me,
            peer, group.name);
-  Result<Value> result = transport_.recv(group.ranks[static_cast<std::size_t>(peer)], pair_tag(group), call.deadline);
+  const auto member = static_cast<std::size_t>(peer);
+  const Tag tag = pair_tag(group, plan_of(group).received[member]++);
+  Result<Value> result = transport_.recv(group.ranks[member], tag, call.deadline);
   if (!result) return report("recv", group, call, std::move(result).error());
   return result;
 }

@@ -39,20 +39,21 @@ std::vector<int> owners_of_parts(const Value& pack, int members) {
 
 }  // namespace
 
-GroupPlan::GroupPlan(const Group& group) : id(group.id), lanes(group.lane_count()) {
+GroupPlan::GroupPlan(const Group& group)
+    : id(group.id), lanes(group.lane_count()), sent(group.ranks.size()), received(group.ranks.size()) {
   for (const LaneRange& owned : group.lanes) {
     subtrees.push_back(maximal_subtrees(owned, lanes));
     all_own_lanes = all_own_lanes && owned.count() > 0;
   }
 }
 
-Tag pair_tag(const Group& group) { return make_tag(group.id, 0, pair_round); }
+Tag pair_tag(const Group& group, std::uint64_t number) { return make_tag(group.id, number, pair_round); }
 
 std::string describe_tag(Tag tag) {
   const std::uint64_t round = tag & pair_round;
   const std::uint64_t number = tag >> round_bits & ((std::uint64_t{1} << number_bits) - 1);
   const std::uint64_t group = tag >> (number_bits + round_bits);
-  if (round == pair_round) return fmt::format("group {}, between two", group);
+  if (round == pair_round) return fmt::format("group {}, call {} between two", group, number);
   constexpr std::array<std::string_view, 3> names = {"to the owner", "from the owner", "between any two"};
   return fmt::format("group {}, call {}, {}", group, number, round < names.size() ? names[round] : "?");
 }

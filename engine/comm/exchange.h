@@ -21,12 +21,14 @@ struct GroupPlan {
   std::uint32_t id;
   int lanes;
   std::vector<std::vector<TreeNode>> subtrees;  // of each member
-  bool all_own_lanes = true;  // else members without lanes do not know sizes, and no call may depend on them
-  std::uint64_t calls = 0;    // collective calls so far
+  bool all_own_lanes = true;            // else members without lanes do not know sizes, and no call may depend on them
+  std::uint64_t calls = 0;              // collective calls so far
+  std::vector<std::uint64_t> sent;      // to each member
+  std::vector<std::uint64_t> received;  // from each
 };
 
-// The tag of send/recv between two members, which the others do not count.
-Tag pair_tag(const Group& group);
+// The tag of the n-th send/recv from one member to another, which the others do not count.
+Tag pair_tag(const Group& group, std::uint64_t number);
 // "group 2, call 17, from the owner": what a tag says.
 std::string describe_tag(Tag tag);
 

@@ -100,7 +100,7 @@ Error GuardedCollectives::give_up(Record& record, Error error) {
 }
 
 // Every member sees the fingerprints of all, so all come to the same end.
-Status GuardedCollectives::compare(const Group& group, const Record& record, const Call& call) {
+Status GuardedCollectives::compare(const Group& group, Record& record, const Call& call) {
   if (mode_ != Guard::check || group.size() == 1) return {};
   FD_TRY(const Value all, inner_.all_gather(group, encode(record.print), call));
   std::vector<Fingerprint> prints;
@@ -114,6 +114,7 @@ Status GuardedCollectives::compare(const Group& group, const Record& record, con
     prints.push_back(*print);
   }
   const bool agree = std::ranges::all_of(prints, [&prints](const Fingerprint& one) { return one == prints.front(); });
+  record.compared = agree;
   if (agree) return {};
   return mismatch(record.stream->name, group.ranks, prints);
 }
@@ -246,6 +247,9 @@ Result<Value> GuardedCollectives::recv(const Group& group, int peer, const Call&
 
 void GuardedCollectives::finish(bool well) {
   if (well) return tell_step();
+  if (issued_ > 0 && !newest().completed && newest().waited_for < 0) {
+    newest().waited_for = parties_.waits.waits_for().value_or(-1);
+  }
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
 }
@@ -262,10 +266,12 @@ void GuardedCollectives::tell_step() {
 }
 
 void GuardedCollectives::tell(const Record& record) {
+  constexpr int behind_the_comparison = 65536;  // see EventKind::call_record
+  const int wait = record.waited_for < 0 ? 0 : 1 + record.waited_for + (record.compared ? behind_the_comparison : 0);
   Event event = event_at(EventKind::call_record, record.print.step, record.phase);
   event.a = record.print.sequence;
   event.b = record.print.count;
-  event.c = record.completed ? 1 : -1 - record.waited_for;
+  event.c = record.completed ? 1 : -wait;
   event.name = parties_.observer.intern(record.stream->name);
   Fingerprint shown = record.print;
   shown.op = record.op;

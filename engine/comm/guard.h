@@ -81,7 +81,8 @@ class GuardedCollectives final : public ForwardingCollectives {
     CollectiveOp op = CollectiveOp::barrier;  // recv where the fingerprint, which both ends share, says send
     Phase phase = Phase::none;
     bool completed = false;
-    int waited_for = -1;  // a rank
+    int waited_for = -1;    // a rank
+    bool compared = false;  // the members had agreed about it
   };
 
   Stream& stream_of_group(const Group& group);
@@ -91,7 +92,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
   void settle(Record& record);
   Error give_up(Record& record, Error error);
-  Status compare(const Group& group, const Record& record, const Call& call);
+  Status compare(const Group& group, Record& record, const Call& call);
   template <class Inner>
   auto guarded(const Group& group, CollectiveOp op, const Fingerprint& print, const Call& call, Inner inner)
       -> decltype(inner());

@@ -52,8 +52,8 @@ enum class EventKind : std::uint8_t {
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
   calls,        // step; a=calls of the stream completed in the step; name=stream; digest=of their fingerprints in order
-  call_record,  // step, phase: where issued; a=sequence, b=elements, c=1 completed, 0 not, -1-r: gave up on rank r;
-                // name=stream, detail=operation, type, reduce operation, root, purpose; digest=fingerprint
+  call_record,  // step, phase: where; a=sequence, b=elements, c=1 completed, 0 not, -1-r: gave up on rank r (-65537-r:
+                // behind the comparison); name=stream, detail=operation, type, reduce op, root, purpose; digest=print
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

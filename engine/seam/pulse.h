@@ -69,6 +69,7 @@ struct RankPulse {
       const PulseReading its = aside.read();
       reading.progress += its.progress;
       reading.waits_for = its.waits_for;
+      reading.step = its.step;
       reading.phase = its.phase;
     }
     return reading;

@@ -29,6 +29,15 @@ Result<Value> add_tree(Compute& compute, std::vector<Value> lanes, ReduceOp op) 
   return reduction.take(0);
 }
 
+Call LaneExchange::call(std::string_view purpose) const {
+  for (Numbered& known : numbered_) {
+    if (known.purpose == purpose) return context_.call(known.names[known.calls++ % known.names.size()]);
+  }
+  Numbered& fresh = numbered_.emplace_back(Numbered{.purpose = std::string(purpose), .names = {}});
+  for (std::size_t i = 0; i < fresh.names.size(); ++i) fresh.names[i] = fmt::format("{}.{}", purpose, i);
+  return context_.call(fresh.names[fresh.calls++]);
+}
+
 Result<Value> LaneExchange::tree(Values lanes, ReduceOp op) const {
   return add_tree(context_.parts.compute, std::move(lanes), op);
 }
@@ -45,7 +54,7 @@ Result<Values> LaneExchange::join_chunks(Values chunks) const {
     return whole;
   }
   FD_TRY(const Value all,
-         context_.parts.collectives.all_gather(context_.groups.tp, Value::pack(chunks), context_.call("tp.chunks")));
+         context_.parts.collectives.all_gather(context_.groups.tp, Value::pack(chunks), call("tp.chunks")));
   for (std::size_t c = 0; c < cps(); ++c) {
     Values of_lane;
     for (std::size_t member = 0; member < static_cast<std::size_t>(context_.groups.tp.size()); ++member) {
@@ -74,8 +83,7 @@ Result<Values> LaneExchange::reduce_tp(Values partials, ReduceOp op, std::string
     for (std::size_t c = 0; c < cps(); ++c) of_lane.push_back(std::move(partials[c * tps() + k]));
     packs.push_back(Value::pack(of_lane));
   }
-  FD_TRY(const Value reduced,
-         context_.parts.collectives.all_reduce(context_.groups.tp, packs, op, context_.call(purpose)));
+  FD_TRY(const Value reduced, context_.parts.collectives.all_reduce(context_.groups.tp, packs, op, call(purpose)));
   sums.assign(reduced.parts().begin(), reduced.parts().end());
   return sums;
 }
@@ -108,7 +116,7 @@ Result<Values> LaneExchange::scatter_chunks(const Values& partials) const {
     }
     to.push_back(Value::pack(parts));
   }
-  FD_TRY(const Value received, context_.parts.collectives.all_to_all(group, to, context_.call("tp.sum_to_chunks")));
+  FD_TRY(const Value received, context_.parts.collectives.all_to_all(group, to, call("tp.sum_to_chunks")));
   Values out;
   const std::size_t count = cps() * static_cast<std::size_t>(context_.place.chunks.count());
   for (std::size_t chunk = 0; chunk < count; ++chunk) {
@@ -134,7 +142,7 @@ Result<Values> LaneExchange::gather_keys(const Values& kv) const {
     return by_tp;
   }
   const Group& group = context_.groups.cp;
-  FD_TRY(const Value all, context_.parts.collectives.all_gather(group, Value::pack(kv), context_.call("cp.keys")));
+  FD_TRY(const Value all, context_.parts.collectives.all_gather(group, Value::pack(kv), call("cp.keys")));
   for (std::size_t k = 0; k < tps(); ++k) {
     Values of_lane;
     for (std::size_t member = 0; member < static_cast<std::size_t>(group.size()); ++member) {
@@ -172,7 +180,7 @@ Result<Values> LaneExchange::reduce_keys(const Values& gradients) const {
     }
     to.push_back(Value::pack(parts));
   }
-  FD_TRY(const Value received, context_.parts.collectives.all_to_all(group, to, context_.call("cp.key_gradients")));
+  FD_TRY(const Value received, context_.parts.collectives.all_to_all(group, to, call("cp.key_gradients")));
   for (std::size_t own = 0; own < cps() * tps(); ++own) {
     Values lanes;
     for (std::size_t member = 0; member < static_cast<std::size_t>(group.size()); ++member) {

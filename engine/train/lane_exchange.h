@@ -5,6 +5,9 @@
 // Errors: those of the collectives; mismatch (a peer sent something else).
 #pragma once
 
+#include <array>
+#include <deque>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +34,15 @@ class LaneExchange {
   Result<std::vector<Value>> reduce_keys(const std::vector<Value>& gradients) const;
 
  private:
+  // Calls for one purpose follow each other by the hundred, all of one shape. They are numbered in turn, so that a
+  // member that leaves one out disagrees with its peers at the next one, and not when it runs out of them.
+  struct Numbered {
+    std::string purpose;
+    std::array<std::string, 8> names;
+    std::size_t calls = 0;
+  };
+  Call call(std::string_view purpose) const;
+
   std::size_t cps() const { return static_cast<std::size_t>(context_.place.cp_lanes.count()); }
   std::size_t tps() const { return static_cast<std::size_t>(context_.place.tp_lanes.count()); }
   bool owns_all_tp() const { return context_.groups.tp.size() == 1; }
@@ -40,6 +52,7 @@ class LaneExchange {
 
   const NetworkContext& context_;
   const LaneModel& model_;
+  mutable std::deque<Numbered> numbered_;  // few: found by walking; a call's purpose points into it
 };
 
 // The one tree over `lanes`, all of them here.

@@ -52,6 +52,19 @@ Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<
   return wholes;
 }
 
+Result<std::vector<Value>> join_segments(const NetworkContext& context, std::span<const std::size_t> segments,
+                                         std::span<const Value> shards, std::string_view purpose) {
+  FD_TRY(std::vector<Value> wholes, join_shards(context, segments, shards, purpose));
+  for (std::size_t i = 0; i < wholes.size(); ++i) {
+    const Segment& segment = context.model.segments()[segments[i]];
+    if (wholes[i].count() == segment.count) continue;
+    return Error{.code = Code::mismatch,
+                 .message = fmt::format("the shards of {} are {} elements together, and it has {}", segment.name,
+                                        wholes[i].count(), segment.count)};
+  }
+  return wholes;
+}
+
 Parameters::Parameters(const Job& job, const Holdings& holdings, const std::vector<OptimizerState>& segments)
     : holdings_(holdings),
       segments_(segments),
@@ -68,7 +81,7 @@ Status Parameters::derive(const NetworkContext& context) {
                                           {segments_[segment].parameters}));
   }
   if (holdings_.shards_masters() && !holdings_.shards_parameters()) {
-    FD_TRY(all, join_shards(context, holdings_.segments, all, "parameters.updated"));
+    FD_TRY(all, join_segments(context, holdings_.segments, all, "parameters.updated"));
   }
   for (std::size_t i = 0; i < all.size(); ++i) rounded_[holdings_.segments[i]] = std::move(all[i]);
   return {};
@@ -91,7 +104,8 @@ Status Parameters::gather(const NetworkContext& context, const Piece& piece) {
     shards.push_back(held(segment));
   }
   if (wanted.empty()) return {};
-  FD_TRY(std::vector<Value> wholes, join_shards(context, wanted, shards, "parameters"));
+  const std::string purpose = fmt::format("parameters.{}", context.model.segments()[wanted.front()].name);
+  FD_TRY(std::vector<Value> wholes, join_segments(context, wanted, shards, purpose));
   for (std::size_t i = 0; i < wanted.size(); ++i) gathered_[wanted[i]] = std::move(wholes[i]);
   return {};
 }

@@ -19,5 +19,8 @@ Result<Value> cut_shard(Compute& compute, const Value& whole, const Range& range
 // among which the own experts' shards lie. Errors: those of the seams, mismatch.
 Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const std::size_t> segments,
                                        std::span<const Value> shards, std::string_view purpose);
+// Of whole segments: shards that do not make up what the model says are a mismatch.
+Result<std::vector<Value>> join_segments(const NetworkContext& context, std::span<const std::size_t> segments,
+                                         std::span<const Value> shards, std::string_view purpose);
 
 }  // namespace firedrill
