@@ -2,12 +2,17 @@
 // else). Pure.
 //
 // The ranks' records are compared by (stream, sequence):
-//   mismatch  two ranks issued other calls at one place: those that are not with the majority. Of two, both.
+//   mismatch  two ranks issued other calls at one place: those that are not with the majority. Of two, both. Also who
+//             waits in a call that the others, who have finished, never made.
+//   replica   a rank holds other bits than its replicas. Where nobody can tell which is right: no rank.
+//   failed    a rank ended with an error of its own, before any other did badly.
+//   slow      the watchdog says so of a rank.
 //   dead      a rank that others wait for died and told nothing.
 //   missing   a rank that others wait for never issued the call. Where ranks wait for each other crosswise, those for
 //             whom most wait.
-//   link      everybody issued the call, and two wait for each other or one for what the other sent: both ends.
-// Of several findings the earliest by step and phase.
+//   link      everybody issued the call, and two wait for each other, or one for what the other has sent, or what came
+//             was not what was sent: both ends.
+// In this order; of several findings of a kind the earliest.
 #pragma once
 
 #include <map>
@@ -20,7 +25,7 @@
 
 namespace firedrill {
 
-enum class BlameKind : std::uint8_t { mismatch, dead, missing, link };
+enum class BlameKind : std::uint8_t { mismatch, dead, missing, link, replica, failed, slow };
 std::string_view to_string(BlameKind kind);
 
 struct Blame {
@@ -33,7 +38,7 @@ struct Blame {
   std::int64_t step = 0;
   Phase phase = Phase::none;
   std::string call;                           // operation, type, reduce operation, root, purpose
-  std::string what;                           // with mismatch: what differs
+  std::string what;                           // mismatch: what differs; replica, failed, slow: more words
   std::map<int, const Event*> died;           // by rank: its end, which says where it was
   std::map<int, std::string> last_completed;  // by rank: the last call it completed, in words
 };

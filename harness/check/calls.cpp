@@ -25,8 +25,40 @@ std::vector<std::string_view> words_in(std::string_view text) {
   return words;
 }
 
+// A rank meets its peers and looks for a checkpoint before it computes; outside of all phases are its start and its
+// end.
+int place_in_work(std::int64_t step, Phase phase) {
+  switch (phase) {
+    case Phase::none: return step == 0 ? 0 : phase_count + 3;
+    case Phase::rendezvous: return 1;
+    case Phase::find: return 2;
+    case Phase::restore: return 3;
+    default: return 3 + static_cast<int>(phase);
+  }
+}
+
+bool is_of_a_publish(Phase phase) { return phase >= Phase::save && phase <= Phase::retire; }
+
+// A call of a publish that its rank issued before in this step, and then others, is one of the next try.
+int lap_of(const IssuedCall& call, const Dump& before) {
+  if (!is_of_a_publish(call.phase)) return 0;
+  int laps = 0;
+  const IssuedCall* last = nullptr;
+  for (const IssuedCall& one : before.calls) {
+    if (one.stream != call.stream || one.step != call.step || !is_of_a_publish(one.phase)) continue;
+    if (one.call == call.call && (last == nullptr || last->call != call.call)) ++laps;
+    last = &one;
+  }
+  return last != nullptr && last->call == call.call ? laps - 1 : laps;
+}
+
 // A receiver that got nothing knows neither type nor size of what was sent.
 bool got_nothing(const IssuedCall& call) { return !call.completed && call.call.starts_with("recv"); }
+
+// It waits for a peer to issue something; who sends does not, and a call that nobody gave up was only cut short.
+bool is_wait(const IssuedCall& call) { return call.waited_for >= 0 && !call.call.starts_with("send"); }
+
+bool is_of_second_task(const IssuedCall& call) { return call.stream.starts_with("publish"); }
 
 bool agree(const IssuedCall& a, const IssuedCall& b) {
   if (!got_nothing(a) && !got_nothing(b)) return a.print == b.print;
@@ -41,9 +73,15 @@ const IssuedCall* Dump::find(std::string_view stream, std::int64_t sequence) con
   return found == calls.end() ? nullptr : &*found;
 }
 
-bool Dump::issued(std::string_view stream, std::int64_t sequence) const {
-  return std::ranges::any_of(
-      calls, [&](const IssuedCall& call) { return call.stream == stream && call.sequence >= sequence; });
+bool AttemptCalls::issued(int rank, std::string_view stream, std::int64_t sequence) const {
+  if (const auto streams = told.find(rank); streams != told.end()) {
+    const auto completed = streams->second.find(stream);
+    if (completed != streams->second.end() && sequence < completed->second) return true;
+  }
+  const auto dump = dumps.find(rank);
+  return dump != dumps.end() && std::ranges::any_of(dump->second.calls, [&](const IssuedCall& call) {
+           return call.stream == stream && call.sequence >= sequence;
+         });
 }
 
 const IssuedCall* Dump::last_completed() const {
@@ -68,21 +106,33 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
   for (const std::uint32_t position : run.history().of(EventKind::call_record)) {
     const Event& event = run.event(position);
     if (event.attempt != attempt.number) continue;
-    calls.dumps[event.rank].calls.push_back({.stream = run.history().text(event.name),
-                                             .sequence = event.a,
-                                             .step = event.step,
-                                             .phase = event.phase,
-                                             .call = run.history().text(event.detail),
-                                             .elements = event.b,
-                                             .completed = event.c == 1,
-                                             .waited_for = event.c < 0 ? static_cast<int>(-1 - event.c) : -1,
-                                             .print = event.digest});
+    Dump& dump = calls.dumps[event.rank];
+    dump.calls.push_back({.stream = run.history().text(event.name),
+                          .sequence = event.a,
+                          .step = event.step,
+                          .phase = event.phase,
+                          .call = run.history().text(event.detail),
+                          .elements = event.b,
+                          .completed = event.c == 1,
+                          .waited_for = event.c < 0 ? static_cast<int>((-1 - event.c) % 65536) : -1,
+                          .compared = event.c < -65536,
+                          .print = event.digest});
+    dump.calls.back().lap = lap_of(dump.calls.back(), dump);
+  }
+  for (const std::uint32_t position : run.history().of(EventKind::calls)) {
+    const Event& event = run.event(position);
+    if (event.attempt == attempt.number) calls.told[event.rank][run.history().text(event.name)] += event.a;
+  }
+  for (const std::uint32_t position : run.history().of(EventKind::rank_ended)) {
+    const Event& event = run.event(position);
+    if (event.attempt == attempt.number && event.a == 0) calls.finished.insert(event.rank);
   }
   return calls;
 }
 
 bool comes_before(const IssuedCall& a, const IssuedCall& b) {
-  return std::tie(a.step, a.phase) < std::tie(b.step, b.phase);
+  return std::tuple(a.step, a.lap, place_in_work(a.step, a.phase)) <
+         std::tuple(b.step, b.lap, place_in_work(b.step, b.phase));
 }
 
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
@@ -107,12 +157,15 @@ std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
 std::optional<CrossWait> cross_wait(const AttemptCalls& calls) {
   for (const auto& [first, dump] : calls.dumps) {
     const IssuedCall* const own = dump.current();
-    if (own == nullptr) continue;
+    if (own == nullptr || !is_wait(*own)) continue;
     for (const auto& [other, other_dump] : calls.dumps) {
       const IssuedCall* const others = other_dump.current();
-      if (other <= first || others == nullptr) continue;
+      if (other <= first || others == nullptr || !is_wait(*others)) continue;
+      // Two tasks of a rank are each in a call of their own.
+      if (is_of_second_task(*own) != is_of_second_task(*others)) continue;
       if (!is_member(own->stream, other) || !is_member(others->stream, first)) continue;
-      const bool known = other_dump.issued(own->stream, own->sequence) || dump.issued(others->stream, others->sequence);
+      const bool known =
+          calls.issued(other, own->stream, own->sequence) || calls.issued(first, others->stream, others->sequence);
       if (!known) return CrossWait{first, other};
     }
   }
@@ -157,11 +210,13 @@ std::vector<CallFault> call_faults(const Case& run, const AttemptSpan& attempt) 
 }
 
 bool nothing_saved_after(const Case& run, const AttemptSpan& attempt, const Event& fault) {
+  // What a publish saves is committed before it is validated.
+  const bool committed = fault.phase == Phase::validate || fault.phase == Phase::retire;
+  const std::int64_t from = committed ? fault.step + 1 : fault.step;
   const auto saved = run.history().of(EventKind::acknowledged);
   return std::ranges::none_of(saved, [&](const std::uint32_t position) {
     const Event& event = run.event(position);
-    return event.attempt == attempt.number && event.step >= fault.step && position > attempt.begin &&
-           position < attempt.end;
+    return event.attempt == attempt.number && event.step >= from && position > attempt.begin && position < attempt.end;
   });
 }
 

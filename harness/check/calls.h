@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,10 @@ struct IssuedCall {
   std::string_view call;  // operation, type, reduce operation, root, purpose
   std::int64_t elements = 0;
   bool completed = false;
-  int waited_for = -1;  // a rank
+  int waited_for = -1;    // a rank
+  bool compared = false;  // with waited_for: the members had agreed about the call
   Digest print;
+  int lap = 0;  // of a publish: in which of its tries
 };
 
 // What one rank told when its attempt failed: its last calls, oldest first.
@@ -31,8 +34,6 @@ struct Dump {
   std::vector<IssuedCall> calls;
 
   const IssuedCall* find(std::string_view stream, std::int64_t sequence) const;
-  // It issued that call: the record of it, or of a later one of the stream, is there.
-  bool issued(std::string_view stream, std::int64_t sequence) const;
   const IssuedCall* last_completed() const;
   // What it was in when it gave up: a call that it did not complete. A rank's second task may be in another.
   const IssuedCall* current() const;
@@ -40,12 +41,16 @@ struct Dump {
 
 struct AttemptCalls {
   const AttemptSpan* attempt = nullptr;
-  std::map<int, Dump> dumps;  // by rank; one that died has none
+  std::map<int, Dump> dumps;                                     // by rank; one that died or finished has none
+  std::map<int, std::map<std::string_view, std::int64_t>> told;  // by rank and stream: completed in the steps it told
+  std::set<int> finished;                                        // ranks
+  // The rank issued that call: the record of it or of a later one of the stream is there, or it told as many.
+  bool issued(int rank, std::string_view stream, std::int64_t sequence) const;
   bool in(const Event& event) const { return event.attempt == attempt->number; }
 };
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt);
 
-// Both sides of a step and a phase: which comes first in a rank's work.
+// Which comes first in a rank's work, as far as step, phase and try tell.
 bool comes_before(const IssuedCall& a, const IssuedCall& b);
 
 // Two records of one call that disagree.
@@ -77,8 +82,8 @@ struct CallFault {
   const Event* event = nullptr;
 };
 std::vector<CallFault> call_faults(const Case& run, const AttemptSpan& attempt);
-// Nothing computed after `position` was saved: the attempt ended before anything of that step or later was
-// acknowledged.
+// Nothing that comes behind the fault was saved: the attempt ended before anything of its step (of the next one, if
+// that was committed before) or later was acknowledged.
 bool nothing_saved_after(const Case& run, const AttemptSpan& attempt, const Event& fault);
 
 }  // namespace firedrill

@@ -1,10 +1,10 @@
 // failures_are_attributed: who is blamed for a failed attempt is who was disturbed.
 //
 // Verified, where the layout's guard is on: of each attempt that failed while a journaled fault hit a rank, a call or a
-// message of it, the attribution blames a rank of that fault (of a message or link one of its ends; of a node any rank
-// of it), and names the step and the phase in which the fault hit a call or a rank.
-// Not verified: attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were
-// still meeting; which of several faults in one attempt is blamed; the phase of what a link does later on.
+// message of it or what it computed or read, the attribution blames a rank of that fault (of a message or link one of
+// its ends; of a node any rank of it), and names the step and the phase in which the fault hit a call or a rank. Not
+// verified: attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were still
+// meeting; which of several faults in one attempt is blamed; the phase of what a link does later on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +17,11 @@
 namespace firedrill {
 namespace {
 
-// Faults whose work a guard can see.
+// Faults that must be attributed: of calls and messages, of the ranks themselves, of what they compute and read.
 bool of_this_family(const FaultSpec& fault) {
-  const Harm harm = info_of(fault.kind).harm;
-  return harm == Harm::call || harm == Harm::message || harm == Harm::death;
+  const FaultKindInfo& info = info_of(fault.kind);
+  const bool of_work = info.harm == Harm::computation || (info.harm == Harm::error && !of_files(fault.kind));
+  return info.harm == Harm::call || info.harm == Harm::message || info.harm == Harm::death || of_work;
 }
 
 std::vector<const Event*> faults_in(const Case& run, const AttemptSpan& attempt, bool& others) {
@@ -49,6 +50,12 @@ bool failed(const Case& run, const AttemptSpan& attempt) {
 bool names(const Case& run, const Blame& blame, const Event& fault) {
   const FaultSpec& spec = *run.fault(fault);
   const Job& job = run.plan().job;
+  if (blame.kind == BlameKind::replica) {
+    // Which of two is wrong nobody can tell; and what a message damaged is held by who received it.
+    const bool who = blame.ranks.empty() || spec.kind == FaultKind::corrupt_payload ||
+                     std::ranges::find(blame.ranks, static_cast<int>(fault.rank)) != blame.ranks.end();
+    return who && blame.step >= fault.step;
+  }
   const bool of_node = spec.kind == FaultKind::partition || spec.kind == FaultKind::kill_node ||
                        spec.kind == FaultKind::lose_unsynced_data || spec.kind == FaultKind::lose_unsynced_names;
   const bool who = std::ranges::any_of(blame.ranks, [&](int rank) {

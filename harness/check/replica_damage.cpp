@@ -13,6 +13,15 @@ bool hits_one_replica(const FaultSpec& fault) {
   return fault.target == Target::parameter || fault.target == Target::moment;
 }
 
+// A rank that made another call than its peers ends the step with other numbers, and so do those that it reduces with
+// in other groups in that step. Where calls are compared that is found before the next step is over; where they are
+// not, only the rank's own state is excused (see resume_equals_golden).
+bool in_step_of_a_compared_call(const Case& run, const AttemptSpan& attempt, const FaultSpec& fault, const Event& fired,
+                                const Event& state) {
+  return info_of(fault.kind).harm == Harm::call && run.plan().layout_of(attempt.number).guard == Guard::check &&
+         state.kind == EventKind::step_done && state.step == fired.step;
+}
+
 // A state of the fault's step or a later one was kept.
 bool saved_behind(const Case& run, const AttemptSpan& attempt, std::size_t fired) {
   const Event& fault = run.event(fired);
@@ -57,7 +66,9 @@ bool Case::replica_damage_excused(std::size_t position) const {
   for (const std::uint32_t fired : history_.of(EventKind::fault_fired)) {
     if (fired < attempt->begin || fired >= position) continue;
     const FaultSpec* spec = fault(event(fired));
-    if (!spec || !hits_one_replica(*spec) || event(fired).attempt != attempt->number) continue;
+    if (!spec || event(fired).attempt != attempt->number) continue;
+    const bool by_call = in_step_of_a_compared_call(*this, *attempt, *spec, event(fired), event(position));
+    if (!by_call && !hits_one_replica(*spec)) continue;
     if (saved_behind(*this, *attempt, fired)) continue;
     if (spec->kind != FaultKind::corrupt_payload || stayed_with_one(*this, *attempt, fired)) return true;
   }

@@ -2,7 +2,8 @@
 //
 // Verified: after every step, any two ranks of an attempt that hold a tensor (or the same run of one) hold it with the
 // same digest; and whatever the engine's own comparison of replicas found was no difference.
-// Excused: what a fault did directly to one replica, if its attempt ended before that was saved or acknowledged.
+// Excused: what a fault did directly to one replica, and, where the guard compares calls, the step in which a fault
+// changed a call, if its attempt ended before that was saved or acknowledged.
 // Not verified: that what all replicas hold alike is right (resume_equals_golden); what replicas hold between two
 // steps.
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 // published and every acknowledged state equals the golden's of the same step, tensor by tensor; at the last step that
 // all ranks of an attempt completed, the ranks together hold every tensor of the golden.
 // Excused: steps that a rank completed behind a call of its own that a journaled fault changed, if nothing of that step
-// or later was saved in the attempt; the state of a step in which a fault damaged a replica directly, on the same
-// condition.
+// or later was saved in the attempt; the state of a step in which a fault damaged a replica directly, or in which one
+// changed a call of any rank while the guard compares calls, on the same condition.
 // Not verified: that the run reached its last step (liveness; the runner judges it); states between two steps, because
 // only completed steps are ever saved or acknowledged.
 #include <fmt/format.h>

@@ -108,7 +108,7 @@ class SimWorld::TaskBox final : private Effects {
   }
   bool rank_dead() const override { return seams_.host.dead(); }
   void kill_rank() override {
-    world_.note_deaths([this](int rank) { return rank == position_.rank; });
+    world_.note_deaths([this](int rank) { return rank == position_.rank; }, position_);
     attempt_.kill_rank(position_.rank);
   }
   sim::SimRank& own_rank() { return attempt_.rank(position_.rank); }
@@ -127,7 +127,7 @@ class SimWorld::TaskBox final : private Effects {
   }
   void kill_node(bool lose_unsynced_data, bool lose_unsynced_names) override {
     const int node = seams_.host.node();
-    world_.note_deaths([this, node](int rank) { return attempt_.seams(rank).host.node() == node; });
+    world_.note_deaths([this, node](int rank) { return attempt_.seams(rank).host.node() == node; }, position_);
     attempt_.kill_node(node);
     world_.node_lost(node, lose_unsynced_data, lose_unsynced_names, position_);
   }
@@ -262,8 +262,8 @@ class SimWorld::RankBox final {
 
   // Once the rank has ended, by whatever way.
   void announce_end() {
-    // A rank that dies leaves its phases while its calls unwind.
-    const Position position = died_at_.value_or(task_.position());
+    // A rank that dies or gives up leaves its phases while its calls unwind.
+    const Position position = died_at_ ? *died_at_ : status_ ? task_.position() : last_seen();
     Event event{.kind = EventKind::rank_ended,
                 .phase = position.phase,
                 .rank = static_cast<std::int16_t>(position.rank),
@@ -306,7 +306,8 @@ class SimWorld::RankBox final {
   }
   const Status& status() const { return status_; }
   const TrainingRules& rules() const { return *rules_; }
-  void dies_here() { died_at_ = task_.position(); }
+  // `by`: where its own call is that kills it; nullptr: another's does.
+  void dies_here(const Position* by) { died_at_ = by != nullptr ? *by : last_seen(); }
   std::optional<int> exit_code() const {
     const auto found = world_.exit_codes_.find(task_.position().rank);
     return found == world_.exit_codes_.end() ? std::nullopt : std::optional(found->second);
@@ -314,6 +315,15 @@ class SimWorld::RankBox final {
   bool died() const { return attempt_.end_of(task_.position().rank) == sim::RankEnd::died; }
 
  private:
+  // Where it made its last call.
+  Position last_seen() const {
+    Position position = task_.position();
+    const PulseReading last = pulse();
+    position.step = last.step;
+    position.phase = last.phase;
+    return position;
+  }
+
   SimWorld& world_;
   sim::Attempt& attempt_;
   FireCounts fired_;

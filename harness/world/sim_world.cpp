@@ -11,10 +11,12 @@
 
 namespace firedrill {
 
-void SimWorld::note_deaths(const std::function<bool(int rank)>& dies) {
+void SimWorld::note_deaths(const std::function<bool(int rank)>& dies, const Position& killer) {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     RankBox& box = *ranks_[rank];
-    if (dies(static_cast<int>(rank)) && !box.died()) box.dies_here();
+    if (dies(static_cast<int>(rank)) && !box.died()) {
+      box.dies_here(killer.rank == static_cast<int>(rank) ? &killer : nullptr);
+    }
   }
 }
 
@@ -70,7 +72,7 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   watch_.emplace(
       attempt, job.cluster, *liveness_, recorder_,
       SimWatch::Ranks{.pulse_of = [this](int rank) { return ranks_[static_cast<std::size_t>(rank)]->pulse(); },
-                      .before_kill = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->dies_here(); }});
+                      .before_kill = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->dies_here(nullptr); }});
   if (options_.recorder != nullptr) options_.recorder->attempt_started(order.attempt);
   attempt.takes_message_of = [this, number = order.attempt](int sent_in) {
     return ranks_.front()->rules().takes_message(number, sent_in);

@@ -60,8 +60,8 @@ class SimWorld final : public World {
 
   void disk_changed(const sim::DiskChange& change);
   void probe_view(ProbeView view, const Event& place);
-  // Remembers where the ranks stand that die now.
-  void note_deaths(const std::function<bool(int rank)>& dies);
+  // Remembers where the ranks stand that die now, by a call of the task at `killer`.
+  void note_deaths(const std::function<bool(int rank)>& dies, const Position& killer);
   void node_lost(int node, bool data, bool names, const Position& position);
   Duration backstop() const { return LivenessLimits::of(subject_.plan.job.cluster).backstop(); }
   AttemptResult conclude(sim::Attempt& attempt, const Status& ran);
