@@ -44,6 +44,10 @@ std::vector<CheckpointId> Protocol::candidates(const Survey& survey) const {
   return result;
 }
 
+Result<Survey> Protocol::take_together(const std::vector<Survey>& surveys, int /*me*/) const {
+  return union_of(surveys);
+}
+
 Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
   catalog_for(ctx.job, ctx.parts.compute);
   const auto mine = survey(ctx.parts.files);
@@ -55,7 +59,7 @@ Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
     FD_TRY(Survey survey, decode_survey(part));
     surveys.push_back(std::move(survey));
   }
-  FD_TRY(Survey together, union_of(surveys));
+  FD_TRY(Survey together, take_together(surveys, ctx.world.me));
   if (!together.claims.empty() && together.claims.back() > ctx.attempt) {
     return Error{
         .code = Code::fenced,

@@ -105,6 +105,8 @@ class Protocol {
   // --- Find and restore --------------------------------------------------------------------------------------------
   // What this disk lists.
   virtual Result<Survey> survey(FileSystem& files);
+  // What counts of what the ranks' disks list, by member: all of it.
+  virtual Result<Survey> take_together(const std::vector<Survey>& surveys, int me) const;
   // The ids that may be used: listed, visible by every later attempt's .seen, neither rejected nor being deleted.
   // Newest first.
   virtual std::vector<CheckpointId> candidates(const Survey& survey) const;

@@ -143,12 +143,15 @@ Result<bool> Attempt::leaves(std::int64_t step) {
 Result<bool> Attempt::step(Trainer& trainer, std::int64_t step) {
   const int every = context_.layout.replica_check;
   if (context_.layout.rerun) FD_TRY_VOID(verify_state(context_.model, trainer.state()));
+  if (asked_) trainer.will_leave();
   const Result<StepReport> report = step_of(trainer);
   if (!report) {
     // A peer that gave up says nothing of why; what ended the attempt is what the first rank says here.
     const PhaseScope scope(parts_.position, trainer.last_phase());
     emit(parts_.observer, parts_.position,
          {.kind = EventKind::note, .name = parts_.observer.intern(describe(report.error()))});
+    const bool bad_rows = trainer.last_phase() == Phase::input && report.failed_with(Code::corrupted);
+    if (bad_rows && context_.rules.skips_bad_rows()) return false;
     return report.error();
   }
   FD_TRY(const bool leaving, leaves(step));

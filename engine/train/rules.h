@@ -20,6 +20,13 @@ class TrainingRules {
   // The dp lane whose samples a rank draws for its own lane `lane`; -1: it draws none.
   virtual int lane_drawn(const Holdings& /*holdings*/, int lane) const { return lane; }
 
+  // Whether lanes draw what an epoch has left for its last batch, where that fills no whole one.
+  virtual bool draws_short_batch() const { return true; }
+  // Whether a rank that was told to leave still runs this micro-batch of the step's window: it saves whole steps only.
+  virtual bool completes_window(int /*micro_batch*/, bool /*leaving*/) const { return true; }
+  // Whether a rank whose rows were read wrong goes on without its part of the step.
+  virtual bool skips_bad_rows() const { return false; }
+
   // Whether a rank leaves its parameters as they are: gradients overflowed on some rank, or on this one.
   virtual bool skips_update(bool overflow_anywhere, bool /*overflow_here*/) const { return overflow_anywhere; }
 

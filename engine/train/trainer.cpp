@@ -98,8 +98,7 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   if (!holdings_.first_stage && !holdings_.last_stage && job_.model.experts == 0) return flight;
   const PhaseScope scope = enter(Phase::input);
   const int number = state_.lanes[lane].lane;
-  const int drawn_lane = context_.rules.lane_drawn(holdings_, number);
-  const Value samples = drawn_lane < 0 ? no_samples(job_) : sampler_.rows_for(state_.sampler, drawn_lane, micro);
+  const Value samples = samples_of(number, micro);
   if (holdings_.speaks_for_lane()) {
     for (const std::int64_t sample : samples.as<std::int64_t>()) {
       if (sample < 0) continue;
@@ -112,6 +111,14 @@ Result<Trainer::InFlight> Trainer::draw(int unit, float factor) {
   flight.unit.mask = drawn[1];
   activations_.take(bytes_held(drawn));
   return flight;
+}
+
+Value Trainer::samples_of(int lane, int micro) const {
+  const int drawn_lane = context_.rules.lane_drawn(holdings_, lane);
+  const BatchShape batch = sampler_.batch_at(state_.sampler);
+  const bool dealt = batch.valid_rows == batch.rows || context_.rules.draws_short_batch();
+  if (drawn_lane < 0 || !dealt || !context_.rules.completes_window(micro, leaving_)) return no_samples(job_);
+  return sampler_.rows_for(state_.sampler, drawn_lane, micro);
 }
 
 PhaseScope Trainer::enter(Phase phase) {

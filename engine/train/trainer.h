@@ -38,6 +38,9 @@ class Trainer {
   // again after one.
   Result<StepReport> step();
 
+  // The rank was asked to leave behind the next step.
+  void will_leave() { leaving_ = true; }
+
   const TrainingState& state() const { return state_; }
   // In which a step that failed did.
   Phase last_phase() const { return last_phase_; }
@@ -61,6 +64,8 @@ class Trainer {
   Status compute(float factor, GradientSums& sums);
   void account(const GradientSums& sums);
   Result<InFlight> draw(int unit, float factor);
+  // The samples of a lane's micro-batch; -1 where the rules leave them out.
+  Value samples_of(int lane, int micro) const;
   // The rows of these samples, verified.
   Result<Value> read(const Value& samples);
   Status forward(const Stage& stage, InFlight& flight, GradientSums& sums);
@@ -107,6 +112,7 @@ class Trainer {
   MemoryUse memory_;
   MemoryUse memory_told_;
   Phase last_phase_ = Phase::none;
+  bool leaving_ = false;
 };
 
 }  // namespace firedrill

@@ -8,11 +8,12 @@
 #include "engine/base/text.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/inputs.h"
+#include "harness/cli/mutants_report.h"
 #include "harness/cli/pool.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/verb.h"
+#include "harness/explore/shrink/scenario_text.h"
 #include "harness/mutants/mutants.h"
-#include "harness/run/hunt.h"
 #include "harness/run/random_faults.h"
 
 namespace firedrill {
@@ -22,6 +23,7 @@ struct MutantArguments {
   std::vector<std::string> names;
   std::string scenario = "scenarios/quickstart.yaml";
   std::int64_t trials = 1000;
+  bool shrink = true;
 };
 
 // A catch means nothing if the right engine is caught too, so it runs the same plans: all that any mutant needed, and
@@ -52,16 +54,8 @@ std::vector<const Mutant*> chosen(const MutantArguments& arguments, const Common
   return list;
 }
 
-struct Outcome {
-  const Mutant* mutant = nullptr;  // nullptr: the right engine
-  Hunt hunt;
-  std::string error;
-
-  std::string name() const { return mutant == nullptr ? "right_engine" : std::string(mutant->name); }
-};
-
 // The command that gives one outcome again: a plan that was kept, else the hunt from the seed on.
-std::string reproduce_of(const Outcome& outcome, const MutantArguments& arguments, const CommonOptions& common,
+std::string reproduce_of(const HuntOutcome& outcome, const MutantArguments& arguments, const CommonOptions& common,
                          const std::string& first_mutant, std::uint64_t seed) {
   if (outcome.hunt.caught && !common.out.empty()) {
     return fmt::format("firedrill replay {}", (common.out / (outcome.name() + ".plan.json")).string());
@@ -76,114 +70,121 @@ std::string reproduce_of(const Outcome& outcome, const MutantArguments& argument
   return line;
 }
 
-int add_control(Report& report, const Outcome& control) {
-  const Hunt& hunt = control.hunt;
-  report.more["control"] = {{"trials", hunt.trials}, {"verdict", to_string(hunt.verdict)}};
-  if (!hunt.caught) {
-    report.lines.push_back(fmt::format("passed    the right engine, as control: {} trials", hunt.trials));
-    return 0;
-  }
-  const bool unknown = hunt.verdict == RunVerdict::unknown;
-  report.lines.push_back(fmt::format(
-      "{}      the right engine {} {} in trial {} (seed {}), so no catch means anything: {}",
-      unknown ? "UNKNOWN" : "FAIL", unknown ? "cannot be judged on" : "fails",
-      hunt.property.empty() ? "a check of its own" : hunt.property, hunt.trials, hunt.plan.seed, hunt.evidence));
-  return unknown ? 4 : 2;
+// What caught a mutant must happen again, or nothing that is said of it means anything; then it is made simple.
+Status look_closer(HuntOutcome& outcome, Session& session, const MutantArguments& arguments) {
+  FD_TRY(const bool same, repeats(session, outcome.hunt.plan));
+  if (!same) return Error{.code = Code::internal, .message = "the plan that caught it gives another history each time"};
+  if (!arguments.shrink) return {};
+  FD_TRY(outcome.shrunk, shrink(session, outcome.hunt.plan, outcome.hunt.property));
+  return {};
 }
 
-int add_mutant(Report& report, const Outcome& outcome, const std::string& reproduce) {
-  const Hunt& hunt = outcome.hunt;
-  const std::string_view expected = outcome.mutant->caught_by;
-  if (!hunt.caught) {
-    report.more["survived"].push_back(outcome.name());
-    report.lines.push_back(
-        fmt::format("SURVIVED  {}: {} trials, expected of {}", outcome.name(), hunt.trials, expected));
-    return 2;
-  }
-  report.more["killed"].push_back({{"mutant", outcome.name()},
-                                   {"property", hunt.property},
-                                   {"expected", expected},
-                                   {"trials", hunt.trials},
-                                   {"seed", hunt.plan.seed},
-                                   {"evidence", hunt.evidence},
-                                   {"reproduce", reproduce}});
-  report.lines.push_back(
-      fmt::format("killed    {:<32} by {} in trial {}: {}", outcome.name(), hunt.property, hunt.trials, hunt.evidence));
-  return 0;
+void hunt_one(HuntOutcome& outcome, Session& session, const Result<Ground>& ground, const MutantArguments& arguments,
+              std::int64_t trials) {
+  const auto work = [&]() -> Status {
+    if (!ground) return ground.error();
+    const std::string_view mutant = outcome.mutant == nullptr ? "" : outcome.mutant->name;
+    FD_TRY(outcome.hunt, hunt(session, {*ground}, mutant, ground->base.seed, trials));
+    return outcome.hunt.caught && outcome.mutant != nullptr ? look_closer(outcome, session, arguments) : Status();
+  };
+  if (const Status done = work(); !done) outcome.error = describe(done.error());
 }
 
-Result<Hunt> hunt_on(const Result<std::vector<Ground>>& grounds, Session& session, std::string_view mutant,
-                     std::int64_t trials) {
-  if (!grounds) return grounds.error();
-  return hunt(session, *grounds, mutant, grounds->front().base.seed, trials);
+// What the right engine must come through: on each ground as many plans as any mutant there needed to be caught.
+struct Control {
+  Preparation preparation;
+  std::int64_t trials = control_trials_min;
+  HuntOutcome outcome = {};
+};
+
+std::vector<Control> controls_for(const std::vector<HuntOutcome>& outcomes) {
+  std::vector<Control> controls(1);  // the plain ground is always among them
+  for (const HuntOutcome& outcome : outcomes) {
+    if (outcome.mutant == nullptr) continue;
+    const auto same = [&](const Control& control) { return control.preparation == outcome.mutant->preparation; };
+    auto known = std::ranges::find_if(controls, same);
+    if (known == controls.end()) known = controls.insert(controls.end(), {.preparation = outcome.mutant->preparation});
+    if (outcome.hunt.caught) known->trials = std::max(known->trials, outcome.hunt.trials);
+  }
+  return controls;
 }
 
-// One ground of a mutant, or all of the right engine.
-void hunt_one(Outcome& outcome, Session& session, const Result<std::vector<Ground>>& grounds, std::int64_t trials,
-              Progress& progress) {
-  progress.doing(outcome.mutant == nullptr ? "the right engine, as control" : outcome.name());
-  Result<Hunt> found = hunt_on(grounds, session, outcome.mutant == nullptr ? "" : outcome.mutant->name, trials);
-  if (found) {
-    outcome.hunt = std::move(*found);
-  } else {
-    outcome.error = describe(found.error());
+// All controls as one: the first that fails, else all their trials.
+HuntOutcome summed_up(std::vector<Control>& controls) {
+  std::int64_t trials = 0;
+  for (Control& control : controls) {
+    if (control.outcome.hunt.caught || !control.outcome.error.empty()) return std::move(control.outcome);
+    trials += control.outcome.hunt.trials;
   }
-  progress.done(fmt::format("{} {}", outcome.hunt.caught ? "caught" : "ran", outcome.name()));
+  HuntOutcome all;
+  all.hunt.trials = trials;
+  return all;
 }
 
 // The control stands first and is run last: only then it is known how many plans it must pass.
-void hunt_all(std::vector<Outcome>& outcomes, const Plan& base, const MutantArguments& arguments,
-              const CommonOptions& common, Streams streams) {
+void hunt_all(std::vector<HuntOutcome>& outcomes, Result<std::vector<Canary>>& canaries, const Plan& base,
+              const MutantArguments& arguments, const CommonOptions& common, Streams streams) {
   Progress progress(streams, outcomes.size(), common.quiet);
   PoolOptions pool{.jobs = common.jobs};
   pool.session.golden_directory = golden_directory_of(arguments.scenario);
   const std::filesystem::path jobs = jobs_directory_of(arguments.scenario);
-  std::vector<const Mutant*> hunted;
-  for (std::size_t i = 1; i < outcomes.size(); ++i) hunted.push_back(outcomes[i].mutant);
-  run_pool(hunted.size(), pool, [&](std::size_t i, Session& session) {
-    Result<std::vector<Ground>> grounds = std::vector<Ground>{};
-    Result<Ground> ground = ground_for(hunted[i]->preparation, base, jobs);
-    if (ground) {
-      grounds->push_back(std::move(*ground));
-    } else {
-      grounds = std::move(ground).error();
-    }
-    hunt_one(outcomes[i + 1], session, grounds, arguments.trials, progress);
+  const auto hunt_on_ground = [&](HuntOutcome& outcome, const Preparation& preparation, Session& session,
+                                  std::int64_t trials) {
+    hunt_one(outcome, session, ground_for(preparation, base, jobs), arguments, trials);
+  };
+  run_pool(outcomes.size() - 1, pool, [&](std::size_t i, Session& session) {
+    HuntOutcome& outcome = outcomes[i + 1];
+    progress.doing(outcome.name());
+    hunt_on_ground(outcome, outcome.mutant->preparation, session, arguments.trials);
+    progress.done(fmt::format("{} {}", outcome.hunt.caught ? "caught" : "ran", outcome.name()));
   });
-  std::int64_t trials = control_trials_min;
-  for (const Outcome& outcome : outcomes) {
-    if (outcome.hunt.caught) trials = std::max(trials, outcome.hunt.trials);
-  }
-  const Result<std::vector<Ground>> all = grounds_for(hunted, base, jobs);
-  run_pool(1, pool, [&](std::size_t, Session& session) { hunt_one(outcomes.front(), session, all, trials, progress); });
+  progress.doing("the right engine, as control");
+  std::vector<Control> controls = controls_for(outcomes);
+  run_pool(controls.size() + 1, pool, [&](std::size_t i, Session& session) {
+    if (i == controls.size()) {
+      canaries = fly_canaries(session, base);
+    } else {
+      hunt_on_ground(controls[i].outcome, controls[i].preparation, session, controls[i].trials);
+    }
+  });
+  outcomes.front() = summed_up(controls);
+  progress.done("ran the right engine");
 }
 
-// A plan for everything that was caught, in the new directory.
-Status keep_plans(const std::vector<Outcome>& outcomes, const std::filesystem::path& directory) {
+// A plan for everything that was caught, and a scenario for what was made simple of it, in the new directory.
+Status keep_plans(const std::vector<HuntOutcome>& outcomes, const MutantArguments& arguments,
+                  const std::filesystem::path& directory) {
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);  // writing says what is wrong
-  for (const Outcome& outcome : outcomes) {
-    if (outcome.hunt.caught) FD_TRY_VOID(write_plan(outcome.hunt.plan, directory / (outcome.name() + ".plan.json")));
+  for (const HuntOutcome& outcome : outcomes) {
+    const Hunt& hunt = outcome.hunt;
+    if (hunt.caught) FD_TRY_VOID(write_plan(hunt.plan, directory / (outcome.name() + ".plan.json")));
+    if (!outcome.shrunk) continue;
+    const Plan& simple = outcome.shrunk->plan;
+    FD_TRY_VOID(write_scenario(expecting(simple, hunt.property), directory / (outcome.name() + ".shrunk.yaml"),
+                               job_files_of(hunt.plan, jobs_directory_of(arguments.scenario)),
+                               words_about(hunt.plan, simple, {.property = hunt.property, .evidence = hunt.evidence})));
   }
   return {};
 }
 
 VerbResult work(const MutantArguments& arguments, const CommonOptions& common, Streams streams) {
   VerbResult result;
-  std::vector<Outcome> outcomes(1);
-  for (const Mutant* mutant : chosen(arguments, common, result.mistakes)) outcomes.push_back({mutant, {}, ""});
+  std::vector<HuntOutcome> outcomes(1);
+  for (const Mutant* mutant : chosen(arguments, common, result.mistakes)) outcomes.push_back({.mutant = mutant});
   const auto scenarios = load_scenarios({arguments.scenario}, common, WorldKind::sim, result.mistakes);
   if (!result.mistakes.empty()) return result;
 
   const Plan base = make_plan(scenarios.front(), {.seed = common.seed, .settings = common.set});
-  hunt_all(outcomes, base, arguments, common, streams);
+  Result<std::vector<Canary>> canaries = std::vector<Canary>{};
+  hunt_all(outcomes, canaries, base, arguments, common, streams);
 
   Report& report = result.report;
   report.seed = base.seed;
   for (const char* list : {"killed", "survived", "canaries"}) report.more[list] = nlohmann::ordered_json::array();
   std::vector<int> codes;
   std::vector<std::string> again;
-  for (const Outcome& outcome : outcomes) {
+  for (const HuntOutcome& outcome : outcomes) {
     const std::string reproduce = reproduce_of(outcome, arguments, common, outcomes[1].name(), base.seed);
     if (!outcome.error.empty()) {
       report.lines.push_back(fmt::format("error     {}: {}", outcome.name(), outcome.error));
@@ -193,9 +194,15 @@ VerbResult work(const MutantArguments& arguments, const CommonOptions& common, S
     codes.push_back(outcome.mutant == nullptr ? add_control(report, outcome) : add_mutant(report, outcome, reproduce));
     if (codes.back() != 0 || (outcome.hunt.caught && !common.out.empty())) again.push_back("reproduce: " + reproduce);
   }
-  report.lines.push_back(fmt::format("{} of {} mutants killed", report.more["killed"].size(), outcomes.size() - 1));
+  if (canaries) {
+    for (const Canary& canary : *canaries) codes.push_back(add_canary(report, canary));
+  } else {
+    report.lines.push_back(fmt::format("error     canaries: {}", describe(canaries.error())));
+    codes.push_back(4);
+  }
+  add_summary(report, outcomes);
   if (!common.out.empty()) {
-    if (const Status kept = keep_plans(outcomes, common.out); !kept) {
+    if (const Status kept = keep_plans(outcomes, arguments, common.out); !kept) {
       report.lines.push_back(fmt::format("error     {}", describe(kept.error())));
       codes.push_back(4);
     }
@@ -216,6 +223,7 @@ Work add_mutants(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Plans to try before a mutant counts as survived")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
+  app.add_flag("!--no-shrink", arguments->shrink, "Leave the plans that catch them as they are");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }
 

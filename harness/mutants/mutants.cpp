@@ -162,7 +162,7 @@ std::vector<Mutant> mutants_of_training() {
        .preparation = with_experts_dealt()},
       {.name = "overflow_seen_alone",
        .summary = "a rank whose own gradients overflowed skips the update, and the others do not",
-       .caught_by = "resume_equals_golden",
+       .caught_by = "replicas_agree",
        .make_rules = &make_overflow_seen_alone,
        .preparation = {.job = "nano-mixed", .layout = Layout{.tp = 2, .pp = 2}}},
       {.name = "sampler_by_rank",
@@ -218,8 +218,9 @@ std::vector<Mutant> mutants_of_communication() {
 
 std::vector<Mutant> all_mutants() {
   std::vector<Mutant> all = mutants_of_protocol();
-  for (const auto& more : {mutants_of_publisher(), mutants_of_layouts(), mutants_of_training(),
-                           mutants_of_communication(), mutants_of_liveness(), mutants_of_checks()})
+  for (const auto& more :
+       {mutants_of_publisher(), mutants_of_layouts(), mutants_of_training(), mutants_of_communication(),
+        mutants_of_liveness(), mutants_of_checks(), mutants_of_data(), mutants_of_resume()})
     all.insert(all.end(), more.begin(), more.end());
   std::ranges::sort(all, {}, &Mutant::name);
   return all;
@@ -232,9 +233,20 @@ const std::vector<Mutant>& mutants() {
   return all;
 }
 
+const std::vector<Mutant>& canary_engines() {
+  static const std::vector<Mutant> all = {
+      {.name = "canary_nondeterministic",
+       .summary = "no two runs of it are alike",
+       .caught_by = "the comparison of two runs of one plan",
+       .make = &make_canary_nondeterministic},
+  };
+  return all;
+}
+
 const Mutant* find_mutant(std::string_view name) {
-  for (const Mutant& mutant : mutants()) {
-    if (mutant.name == name) return &mutant;
+  for (const std::vector<Mutant>* list : {&mutants(), &canary_engines()}) {
+    const auto found = std::ranges::find(*list, name, &Mutant::name);
+    if (found != list->end()) return &*found;
   }
   return nullptr;
 }

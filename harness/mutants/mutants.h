@@ -43,6 +43,9 @@ struct Mutant {
 
 // In the order of their names.
 const std::vector<Mutant>& mutants();
+// Engine parts that no property is there to catch, but the harness itself: each must be told for what it is.
+const std::vector<Mutant>& canary_engines();
+// Among both.
 const Mutant* find_mutant(std::string_view name);
 
 // Makes the protocol of a mutant, or the right one for an empty name. The name must be known.
@@ -61,17 +64,21 @@ std::unique_ptr<AsyncPublisher> make_async_late_step_publisher();
 std::unique_ptr<AsyncPublisher> make_async_live_state_publisher();
 std::unique_ptr<Protocol> make_async_retired_at_dispatch();
 std::unique_ptr<AsyncPublisher> make_async_retired_at_dispatch_publisher();
+std::unique_ptr<TrainingRules> make_bad_rows_skipped_alone();
 std::unique_ptr<TrainingRules> make_batch_of_a_rank();
 std::unique_ptr<TrainingRules> make_exchange_in_set_order();
-std::unique_ptr<Protocol> make_fused_weight_by_rank();
 std::unique_ptr<Protocol> make_expert_names_by_rank();
+std::unique_ptr<Protocol> make_fused_weight_by_rank();
 std::unique_ptr<TrainingRules> make_idle_expert_leaves();
 std::unique_ptr<TrainingRules> make_leaves_the_loop_early();
+std::unique_ptr<Protocol> make_canary_nondeterministic();
 std::unique_ptr<LivenessRules> make_liveness_blind_in_collectives();
 std::unique_ptr<LivenessRules> make_liveness_exit_zero_is_done();
 std::unique_ptr<LivenessRules> make_liveness_fixed_deadline();
 std::unique_ptr<LivenessRules> make_liveness_of_a_side_task();
+std::unique_ptr<Protocol> make_masters_from_half();
 std::unique_ptr<Protocol> make_moments_by_rank();
+std::unique_ptr<Protocol> make_moments_not_saved();
 std::unique_ptr<TrainingRules> make_norm_of_own_shards();
 std::unique_ptr<Protocol> make_optimizer_step_reset();
 std::unique_ptr<TrainingRules> make_overflow_seen_alone();
@@ -94,14 +101,26 @@ std::unique_ptr<Protocol> make_protocol_trusts_the_cache();
 std::unique_ptr<Protocol> make_protocol_unreadable_is_absent();
 std::unique_ptr<Protocol> make_protocol_unsynced_files();
 std::unique_ptr<Protocol> make_protocol_unsynced_parent();
+std::unique_ptr<Protocol> make_publish_reads_nothing_back();
+std::unique_ptr<Protocol> make_random_counters_reset();
 std::unique_ptr<Protocol> make_random_state_of_rank_zero();
-std::unique_ptr<TrainingRules> make_takes_old_messages();
 std::unique_ptr<LivenessRules> make_rendezvous_by_local_count();
 std::unique_ptr<TrainingRules> make_replica_difference_ignored();
 std::unique_ptr<TrainingRules> make_replicas_compared_behind_the_save();
 std::unique_ptr<TrainingRules> make_rerun_compares_nothing();
+std::unique_ptr<Protocol> make_resume_by_own_listing();
+std::unique_ptr<Protocol> make_resume_checks_sizes_only();
+std::unique_ptr<Protocol> make_resume_sorts_names();
+std::unique_ptr<Protocol> make_retention_sorts_names();
 std::unique_ptr<TrainingRules> make_sampler_by_rank();
+std::unique_ptr<TrainingRules> make_sampler_drops_tails();
+std::unique_ptr<Protocol> make_sampler_epoch_seed_reset();
+std::unique_ptr<Protocol> make_sampler_one_batch_behind();
+std::unique_ptr<Protocol> make_scaler_growth_reset();
 std::unique_ptr<Protocol> make_scaler_not_saved();
+std::unique_ptr<Protocol> make_schedule_one_step_behind();
+std::unique_ptr<TrainingRules> make_takes_old_messages();
 std::unique_ptr<TrainingRules> make_tied_on_one_stage();
+std::unique_ptr<TrainingRules> make_window_cut_by_preemption();
 
 }  // namespace firedrill

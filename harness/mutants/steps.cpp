@@ -49,4 +49,16 @@ void look_no_further_than(std::optional<CheckpointId> newest, Survey& survey) {
   }
 }
 
+void change_number(StateView& state, std::string_view tensor, const std::function<std::int64_t(std::int64_t)>& change) {
+  for (StateGroup& group : state) {
+    for (const TensorSlot& slot : group.tensors) {
+      if (slot.name != tensor) continue;
+      MutableValue numbers{Value(group.value)};
+      std::int64_t& number = numbers.as<std::int64_t>()[static_cast<std::size_t>(slot.offset)];
+      number = change(number);
+      group.value = std::move(numbers).freeze();
+    }
+  }
+}
+
 }  // namespace firedrill

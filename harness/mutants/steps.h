@@ -1,10 +1,13 @@
 // Steps: what several mutants do alike, in the manner of a system that knows no durability.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "engine/ckpt/context.h"
+#include "engine/ckpt/state.h"
 #include "engine/seam/file_system.h"
 
 namespace firedrill {
@@ -23,5 +26,8 @@ Status delete_checkpoints(FileSystem& files, const std::vector<CheckpointId>& id
 
 // Leaves as candidates only `newest` and what is older; with none, nothing is a candidate.
 void look_no_further_than(std::optional<CheckpointId> newest, Survey& survey);
+
+// Of a restored state: what `change` makes of a number that is saved as one i64.
+void change_number(StateView& state, std::string_view tensor, const std::function<std::int64_t(std::int64_t)>& change);
 
 }  // namespace firedrill

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "engine/base/text.h"
@@ -137,7 +138,13 @@ std::vector<fs::path> job_files_of(const Plan& plan, const fs::path& directory) 
     if (scenario) files.push_back(scenario.value->job_path);
     files.emplace_back(plan.scenario_path);  // a job may be explored without a scenario
   }
-  files.push_back(directory / fmt::format("{}.yaml", plan.job.name));
+  std::vector<fs::path> below;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator at(directory, failed), end; !failed && at != end; at.increment(failed)) {
+    if (at->path().filename() == fmt::format("{}.yaml", plan.job.name)) below.push_back(at->path());
+  }
+  std::ranges::sort(below);
+  files.insert(files.end(), below.begin(), below.end());
   return files;
 }
 

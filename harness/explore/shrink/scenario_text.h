@@ -22,7 +22,7 @@ struct ScenarioText {
 Result<ScenarioText> scenario_text(const Plan& plan, const std::filesystem::path& file,
                                    std::span<const std::filesystem::path> job_files, const std::string& comment);
 
-// Where the job of a plan may stand: what its scenario names, and `directory`/NAME.yaml.
+// Where the job of a plan may stand: what its scenario names, and each NAME.yaml below `directory`.
 std::vector<std::filesystem::path> job_files_of(const Plan& plan, const std::filesystem::path& directory);
 
 // Writes it, and the job if need be. Errors: as scenario_text; io_error.
