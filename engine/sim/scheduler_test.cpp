@@ -1,6 +1,7 @@
 #include "engine/sim/scheduler.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <stdexcept>
 #include <string>
@@ -59,6 +60,37 @@ TEST(Scheduler, TimeNeverGoesBackOverAllFibers) {
     EXPECT_GE(step.time, last);
     last = step.time;
   }
+}
+
+// Fair: whatever the seed and the costs, no fiber that is ready at a time waits while others run at later ones, so none
+// can be starved; and each comes to its end.
+TEST(Scheduler, NoReadyFiberIsPassedOverByALaterTime) {
+  FiberPool pool;
+  EXPECT_TRUE(rc::check("fairness", [&pool] {
+    const int fibers = *rc::gen::inRange(1, 9);
+    const auto costs =
+        *rc::gen::container<std::vector<int>>(static_cast<std::size_t>(fibers), rc::gen::inRange(1, 5000));
+    Scheduler scheduler(pool);
+    scheduler.reset({.seed = *rc::gen::inRange<std::uint64_t>(0, 1'000'000)});
+    std::vector<std::int64_t> due(static_cast<std::size_t>(fibers), 0);  // when each may go on
+    std::vector<int> turns(static_cast<std::size_t>(fibers), 0);
+    bool fair = true;
+    for (std::size_t i = 0; i < due.size(); ++i) {
+      scheduler.spawn({.order = i, .rank = static_cast<int>(i)}, [&, i] {
+        for (int k = 0; k < 30; ++k) {
+          const std::int64_t now = scheduler.now().count();
+          for (std::size_t other = 0; other < due.size(); ++other)
+            fair = fair && (turns[other] == 30 || due[other] >= now);
+          due[i] = now + costs[i];
+          ++turns[i];
+          scheduler.charge_exactly(Duration{costs[i]});
+        }
+      });
+    }
+    RC_ASSERT(scheduler.run() == RunStop::idle);
+    RC_ASSERT(fair);
+    for (const int count : turns) RC_ASSERT(count == 30);
+  }));
 }
 
 TEST(Scheduler, JitterStaysInItsBoundsAndReachesTheFarOnes) {

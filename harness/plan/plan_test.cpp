@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <fstream>
 
@@ -101,6 +102,63 @@ TEST(Plan, WhatIsWrittenIsReadBackWithoutLoss) {
       EXPECT_EQ(again->faults[i].may_not_fire, plan.faults[i].may_not_fire);
     }
   }
+}
+
+// Any fault of any kind, with options that its kind has and such that it has not.
+FaultSpec drawn_fault() {
+  FaultSpec fault{.kind = static_cast<FaultKind>(*rc::gen::inRange(0, fault_kind_count))};
+  fault.at.attempt = *rc::gen::element<std::optional<int>>(std::nullopt, 1, 4);
+  fault.at.rank = *rc::gen::inRange(0, 100);
+  if (*rc::gen::element(false, true)) fault.at.step = *rc::gen::inRange<std::int64_t>(0, 1000);
+  if (*rc::gen::element(false, true)) fault.at.phase = static_cast<Phase>(*rc::gen::inRange(1, phase_count));
+  const int op = *rc::gen::inRange(0, file_op_count + seam_op_count);
+  if (op > 0 && op < seam_op_count) fault.at.op = static_cast<SeamOp>(op);
+  if (op >= seam_op_count) {
+    fault.at.op = SeamOp::file;
+    fault.at.file_op = static_cast<FileOp>(op - seam_op_count);
+  }
+  fault.at.path = *rc::gen::element<std::string>("", "shards/*", "a \"b\"?");
+  fault.at.nth = *rc::gen::inRange(1, 50);
+  fault.at.when = *rc::gen::element(When::before, When::after);
+  fault.times = *rc::gen::inRange(0, 9);
+  fault.may_not_fire = *rc::gen::element(false, true);
+  fault.delay = Duration{*rc::gen::inRange<std::int64_t>(1, 1'000'000'000'000)};
+  fault.lasts = Duration{*rc::gen::inRange<std::int64_t>(0, 1'000'000'000'000)};
+  fault.target = static_cast<Target>(*rc::gen::inRange(0, 4));
+  fault.damage = static_cast<PayloadDamage>(*rc::gen::inRange(0, 3));
+  fault.peer = *rc::gen::element<std::optional<int>>(std::nullopt, 0, 7);
+  fault.group = *rc::gen::element<std::string>("", "dp", "tp");
+  fault.code = *rc::gen::inRange(0, 256);
+  return fault;
+}
+
+TEST(Plan, AnyPlanIsReadBackWithoutLoss) {
+  EXPECT_TRUE(rc::check("plans come back", [] {
+    Plan plan = a_plan();
+    plan.seed = *rc::gen::arbitrary<std::uint64_t>();
+    plan.job.seed = *rc::gen::arbitrary<std::uint64_t>();
+    plan.job.optimizer.lr = static_cast<double>(*rc::gen::inRange(1, 1'000'000)) / 7;
+    plan.layout = {.dp = *rc::gen::inRange(1, 9), .tp = *rc::gen::inRange(1, 9), .zero = *rc::gen::inRange(0, 4)};
+    plan.layout.guard = *rc::gen::element(Guard::off, Guard::record, Guard::check);
+    if (*rc::gen::element(false, true)) plan.recovery.layout = Layout{.cp = *rc::gen::inRange(1, 5)};
+    plan.recovery.policy = *rc::gen::element(RecoveryPolicy::restart, RecoveryPolicy::spare, RecoveryPolicy::fewer);
+    plan.faults.clear();
+    for (int faults = *rc::gen::inRange(0, 6); faults > 0; --faults) plan.faults.push_back(drawn_fault());
+    const std::string json = to_json(plan);
+    const Result<Plan> again = plan_from_json(json, "plan.json");
+    RC_ASSERT(again.ok());
+    RC_ASSERT(to_json(*again) == json);
+    RC_ASSERT(again->faults.size() == plan.faults.size());
+    RC_ASSERT(again->recovery == plan.recovery && again->layout == plan.layout && again->seed == plan.seed);
+    for (std::size_t i = 0; i < plan.faults.size(); ++i) {  // options that the kind has not do not come back
+      const FaultSpec& mine = plan.faults[i];
+      const FaultSpec& read = again->faults[i];
+      RC_ASSERT(read.kind == mine.kind && read.times == mine.times && read.may_not_fire == mine.may_not_fire);
+      RC_ASSERT(read.at.attempt == mine.at.attempt && read.at.rank == mine.at.rank && read.at.step == mine.at.step);
+      RC_ASSERT(read.at.phase == mine.at.phase && read.at.op == mine.at.op && read.at.file_op == mine.at.file_op);
+      RC_ASSERT(read.at.path == mine.at.path && read.at.nth == mine.at.nth && read.at.when == mine.at.when);
+    }
+  }));
 }
 
 TEST(Plan, TheRunIdIsTheJobsAndNotTheSeeds) {

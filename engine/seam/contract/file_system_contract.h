@@ -17,6 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include <rapidcheck.h>
+
+#include <map>
+
 #include "engine/seam/file_system.h"
 
 namespace firedrill {
@@ -293,6 +297,110 @@ TEST_P(FileSystemContract, ALargeFileComesBackWhole) {
     make_file(files, "large", text);
     EXPECT_TRUE(text_of(files, "large") == text);
   });
+}
+
+// What a file system holds, in the plainest way: the model of the random test below.
+class FileModel {
+ public:
+  FileModel() { directories_[""] = true; }
+
+  // Each says whether the operation must succeed, and what is there behind it if so.
+  bool create(const std::string& path) {
+    if (taken(path) || !has_parent(path)) return false;
+    files_[path] = "";
+    return true;
+  }
+  bool make_directory(const std::string& path) {
+    if (taken(path) || !has_parent(path)) return false;
+    directories_[path] = true;
+    return true;
+  }
+  void write(const std::string& path, std::size_t offset, const std::string& text) {
+    std::string& content = files_[path];
+    if (content.size() < offset + text.size()) content.resize(offset + text.size(), '\0');
+    content.replace(offset, text.size(), text);
+  }
+  // Of files; directories are renamed by nobody while random operations run.
+  bool rename(const std::string& from, const std::string& to) {
+    if (!files_.contains(from) || directories_.contains(to) || !has_parent(to)) return false;
+    std::string content = std::move(files_[from]);
+    files_.erase(from);
+    files_[to] = std::move(content);
+    return true;
+  }
+  bool remove(const std::string& path) {
+    if (files_.erase(path) > 0) return true;
+    if (path.empty() || !directories_.contains(path) || !names_in(path).empty()) return false;
+    directories_.erase(path);
+    return true;
+  }
+
+  bool is_file(const std::string& path) const { return files_.contains(path); }
+  const std::map<std::string, std::string>& files() const { return files_; }
+  const std::map<std::string, bool>& directories() const { return directories_; }
+  std::vector<std::string> names_in(const std::string& directory) const {
+    std::map<std::string, bool> names;
+    for (const auto& [path, content] : files_) add_name(names, directory, path);
+    for (const auto& [path, there] : directories_) add_name(names, directory, path);
+    std::vector<std::string> list;
+    for (const auto& [name, there] : names) list.push_back(name);
+    return list;
+  }
+
+ private:
+  static void add_name(std::map<std::string, bool>& names, const std::string& directory, const std::string& path) {
+    if (!path.empty() && parent_path(path) == directory) names[std::string(file_name(path))] = true;
+  }
+  bool taken(const std::string& path) const { return files_.contains(path) || directories_.contains(path); }
+  bool has_parent(const std::string& path) const { return directories_.contains(std::string(parent_path(path))); }
+
+  std::map<std::string, std::string> files_;
+  std::map<std::string, bool> directories_;  // all there
+};
+
+// One random operation on both; says whether they agree about whether it succeeds.
+inline void do_the_same(FileSystem& files, FileModel& model) {
+  const std::vector<std::string> paths = {"a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "e", "e/b"};
+  const std::string path = *rc::gen::elementOf(paths);
+  switch (*rc::gen::inRange(0, 7)) {
+    case 0: RC_ASSERT(files.create(path).ok() == model.create(path)); break;
+    case 1: RC_ASSERT(files.make_directory(path).ok() == model.make_directory(path)); break;
+    case 2: {
+      const std::string to = *rc::gen::elementOf(paths);
+      if (model.is_file(path)) RC_ASSERT(files.rename(path, to).ok() == model.rename(path, to));
+      break;
+    }
+    case 3: RC_ASSERT(files.remove(path).ok() == model.remove(path)); break;
+    case 4: RC_ASSERT(files.drop_cache(path).ok() || !model.is_file(path)); break;
+    default: {  // a new file and writes into it, with gaps, on top of each other and synced or not
+      if (!model.create(path)) break;
+      auto file = files.create(path);
+      RC_ASSERT(file.ok());
+      for (int writes = *rc::gen::inRange(1, 4); writes > 0; --writes) {
+        const auto offset = *rc::gen::inRange<std::size_t>(0, 40);
+        const std::string text(*rc::gen::inRange<std::size_t>(1, 30), static_cast<char>('a' + writes));
+        RC_ASSERT((*file)->write(static_cast<std::int64_t>(offset), Value::copy_of(text)).ok());
+        model.write(path, offset, text);
+        if (*rc::gen::element(false, true)) RC_ASSERT((*file)->sync().ok());
+      }
+      RC_ASSERT((*file)->close().ok());
+    }
+  }
+}
+
+TEST_P(FileSystemContract, RandomOperationsLeaveWhatAModelHolds) {
+  const bool held = rc::check("files against a model", [&] {
+    const int operations = *rc::gen::inRange(1, 40);
+    GetParam().with_fresh([&](FileSystem& files) {
+      FileModel model;
+      for (int i = 0; i < operations; ++i) do_the_same(files, model);
+      for (const auto& [directory, there] : model.directories()) {
+        RC_ASSERT(names_in(files, directory) == model.names_in(directory));
+      }
+      for (const auto& [path, content] : model.files()) RC_ASSERT(text_of(files, path) == content);
+    });
+  });
+  EXPECT_TRUE(held);
 }
 
 }  // namespace firedrill
