@@ -49,6 +49,7 @@ Work add_sweep(CLI::App& app);
 Work add_audit(CLI::App& app);
 Work add_crashcheck(CLI::App& app);
 Work add_fit(CLI::App& app);
+Work add_preflight(CLI::App& app);
 Work add_list(CLI::App& app);
 
 }  // namespace firedrill

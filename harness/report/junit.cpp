@@ -29,12 +29,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-struct Case {
-  std::string name;
-  std::string failure;  // empty: none
-  std::string error;
-  double seconds = 0.0;
-};
+using Case = CaseLine;
 
 std::vector<Case> cases_of(const RunReport& run) {
   std::vector<Case> cases;
@@ -100,7 +95,9 @@ std::string to_junit(const Report& report) {
   std::string suites;
   for (const RunReport& run : report.runs)
     suites += suite_of(fmt::format("{} [{}]", run.scenario, run.world), cases_of(run), run.seconds);
-  if (report.runs.empty() || (report.exit_code != 0 && !explained_by_a_run(report)))
+  if (!report.cases.empty()) {
+    suites += suite_of("firedrill " + report.verb, report.cases, report.duration);
+  } else if (report.runs.empty() || (report.exit_code != 0 && !explained_by_a_run(report)))
     suites += suite_of("firedrill " + report.verb, {case_of_verb(report)}, report.duration);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"firedrill {}\" time=\"{:.3f}\">\n{}"

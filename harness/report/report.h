@@ -122,6 +122,14 @@ struct Environment {
   int cores = 0;
 };
 
+// A case of the verb's own in JUnit, where no run stands for it.
+struct CaseLine {
+  std::string name;
+  std::string failure;  // empty: none
+  std::string error;
+  double seconds = 0.0;
+};
+
 struct Report {
   std::string verb;
   Environment environment;
@@ -132,6 +140,7 @@ struct Report {
   std::vector<RunReport> runs;
   nlohmann::ordered_json more = nlohmann::ordered_json::object();  // fields that only this verb has
   std::vector<std::string> lines;                                  // what the verb says beside its runs
+  std::vector<CaseLine> cases;                                     // empty: the verb as a whole is one
 };
 
 // Of several runs: the first of 1, 2, 3, 4 that applies, else 0.

@@ -1,0 +1,56 @@
+// Check: one thing that is looked at before a long run. Each stands in a file of its own, in two halves: a probe that
+// measures, and a pure judge that makes findings of measurements and needs.
+//
+// To add a check: write its file and enter it in checks() of preflight.cpp.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/job/layout.h"
+#include "harness/preflight/team.h"
+
+namespace firedrill::preflight {
+
+enum class Level : std::uint8_t { quick, standard, full };
+std::string_view to_string(Level level);
+
+struct Options {
+  Job job;
+  Layout layout;
+  std::filesystem::path directory;  // that will hold the checkpoints; made if it is not there
+  Level level = Level::quick;
+  std::filesystem::path restore = {};                        // an existing checkpoint; empty: none
+  std::optional<std::chrono::nanoseconds> interval = {};     // between two checkpoints; absent: by the cluster table
+  std::chrono::nanoseconds load = std::chrono::minutes(10);  // how long the load of level full goes on
+  std::function<void(std::string_view)> doing = {};          // what is being done now; may be empty
+};
+
+// What checks work with.
+struct Bench {
+  const Options& options;
+  Team& team;
+
+  void tell(std::string_view what) const {
+    if (options.doing) options.doing(what);
+  }
+};
+
+struct Check {
+  std::string_view name;
+  std::string_view summary;
+  Level from = Level::quick;  // the lowest level that has it
+  CheckResult (*run)(Bench&) = nullptr;
+};
+
+CheckResult check_machine(Bench& bench);
+CheckResult check_storage(Bench& bench);
+CheckResult check_memory(Bench& bench);
+CheckResult check_exchange(Bench& bench);
+CheckResult check_stragglers(Bench& bench);
+
+}  // namespace firedrill::preflight

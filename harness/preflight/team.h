@@ -1,0 +1,47 @@
+// Team: real processes that measure something together, one for each rank, forked from the zygote like the ranks of a
+// run. They are disposable: one that does not come back until the deadline is killed, and what it was doing then is
+// part of the answer. One that cannot even be killed (a hung mount) is left behind: abandoned() says so, and the
+// launcher must then not be destroyed, which would wait for it.
+//
+// Threads: one. Errors: unavailable (no process can be started).
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/os/launcher.h"
+#include "harness/preflight/finding.h"
+
+namespace firedrill::preflight {
+
+struct RankAnswer {
+  Json measured;           // absent (null) if it did not get to its end
+  std::string trouble;     // why; empty: it did
+  std::string doing;       // the last thing that it was about to do
+  bool waiting = false;    // it was waiting for the other ranks
+  bool timed_out = false;  // it was ended by the deadline
+  bool failed = false;     // by its own word what was looked at does not work; with trouble
+};
+
+class Team {
+ public:
+  explicit Team(Launcher& launcher) : launcher_(launcher) {}
+  // Starts `ranks` processes, lets each do `work` (see rank.h), and returns what each had to say.
+  Result<std::vector<RankAnswer>> ask(const Json& work, int ranks, std::chrono::nanoseconds deadline);
+  bool abandoned() const { return abandoned_; }
+
+ private:
+  Launcher& launcher_;
+  int asked_ = 0;
+  bool abandoned_ = false;
+};
+
+// Of ranks that did not come back: the one that the others waited for; -1: all did.
+int culprit_of(const std::vector<RankAnswer>& answers);
+// What is wrong with it, as a finding that the check could not tell, or that it is a no-go because it hung.
+std::vector<Finding> troubles_of(const std::vector<RankAnswer>& answers, const std::string& where,
+                                 std::chrono::nanoseconds deadline, const std::string& remedy);
+
+}  // namespace firedrill::preflight
