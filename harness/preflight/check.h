@@ -34,6 +34,8 @@ struct Options {
 struct Bench {
   const Options& options;
   Team& team;
+  // Set by the check of storage: only then does a check that cannot be thrown away touch the directory.
+  bool storage_answers = false;
 
   void tell(std::string_view what) const {
     if (options.doing) options.doing(what);
@@ -52,5 +54,9 @@ CheckResult check_storage(Bench& bench);
 CheckResult check_memory(Bench& bench);
 CheckResult check_exchange(Bench& bench);
 CheckResult check_stragglers(Bench& bench);
+CheckResult check_restore(Bench& bench);
+CheckResult check_drills(Bench& bench);
+CheckResult check_phases(Bench& bench);
+CheckResult check_load(Bench& bench);
 
 }  // namespace firedrill::preflight

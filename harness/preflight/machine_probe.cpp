@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <sstream>
 
 #include "engine/model/numerics.h"
+#include "engine/os/wall_clock.h"
 #include "engine/train/device/job_compute.h"
 #include "harness/preflight/machine.h"
 #include "harness/preflight/probes.h"
@@ -113,12 +113,6 @@ std::int64_t shared_memory() {
   return static_cast<std::int64_t>(about.f_bavail) * static_cast<std::int64_t>(about.f_frsize);
 }
 
-std::int64_t clock_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // Of the library that a program would load here; empty: there is none.
 std::string nccl_version() {
   void* const library = ::dlopen("libnccl.so.2", RTLD_LAZY | RTLD_LOCAL);
@@ -140,9 +134,9 @@ void compare_clocks(const Probe& probe, MachineOfRank& machine) {
   std::int64_t came_before = 0;
   std::int64_t left = 0;
   for (int i = 0; i < meetings; ++i) {
-    const std::int64_t came = clock_now();
+    const std::int64_t came = wall_clock_now().count();
     const Json all = probe.line.meet({{"came", came}, {"left_before", left}});
-    left = clock_now();
+    left = wall_clock_now().count();
     highest = std::min(highest, left - all[0]["came"].get<std::int64_t>());
     if (i > 0) lowest = std::max(lowest, came_before - all[0]["left_before"].get<std::int64_t>());
     came_before = came;

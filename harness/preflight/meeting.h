@@ -17,6 +17,7 @@ class Meeting {
 
   Transport& transport() { return *transport_; }
   Time deadline() const { return epoch_.elapsed() + patience; }
+  Epoch epoch() const { return epoch_; }
 
  private:
   Epoch epoch_ = Epoch::now();

@@ -35,12 +35,17 @@ std::string_view to_string(Level level) {
 }
 
 std::span<const Check> checks() {
-  static constexpr std::array<Check, 5> all = {{
+  static constexpr std::array<Check, 9> all = {{
       {"machine", "cores, limits, clocks, versions and numerics of all ranks", Level::quick, check_machine},
       {"storage", "what the directory promises, its space and speed", Level::quick, check_storage},
       {"memory", "what the job needs against what the ranks have", Level::quick, check_memory},
       {"exchange", "every collective of every group, and how fast groups and links are", Level::quick, check_exchange},
       {"stragglers", "how fast each rank computes, copies and reads", Level::standard, check_stragglers},
+      {"restore", "an existing checkpoint: every byte, and a restore at this size", Level::quick, check_restore},
+      {"drills", "lose a rank, a node, storage, space, be preempted; each ends equal to the golden", Level::standard,
+       check_drills},
+      {"phases", "lose a rank in every phase of its work", Level::full, check_phases},
+      {"load", "storage, exchange, stragglers and drills again and again", Level::full, check_load},
   }};
   return all;
 }

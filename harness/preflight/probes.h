@@ -16,6 +16,7 @@ class ProbeFailed : public std::runtime_error {
 
 Json probe_exchange(const Probe& probe);
 Json probe_machine(const Probe& probe);
+Json probe_restore(const Probe& probe);
 Json probe_storage(const Probe& probe);
 Json probe_straggler(const Probe& probe);
 

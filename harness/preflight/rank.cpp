@@ -16,10 +16,8 @@ constexpr std::string_view mark = "preflight";
 
 const std::map<std::string, Json (*)(const Probe&), std::less<>>& probes() {
   static const std::map<std::string, Json (*)(const Probe&), std::less<>> all = {
-      {"exchange", probe_exchange},
-      {"machine", probe_machine},
-      {"storage", probe_storage},
-      {"straggler", probe_straggler},
+      {"exchange", probe_exchange}, {"machine", probe_machine},     {"restore", probe_restore},
+      {"storage", probe_storage},   {"straggler", probe_straggler},
   };
   return all;
 }

@@ -253,6 +253,7 @@ CheckResult check_storage(Bench& bench) {
     result.measured["ranks"].push_back(answer.measured);
   }
   result.findings = judge_storage(ranks, needs);
+  bench.storage_answers = result.standing() < Standing::unknown;
   const StorageSpeed speed = speed_of(ranks, needs);
   result.measured["write_bandwidth"] = speed.write_bandwidth;
   result.measured["read_bandwidth"] = speed.read_bandwidth;
