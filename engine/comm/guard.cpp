@@ -225,12 +225,12 @@ Result<Value> GuardedCollectives::recv(const Group& group, int peer, const Call&
   Record& record = issue(stream_between(group, peer, false), CollectiveOp::recv, {}, call);
   Result<Value> received = inner_.recv(group, peer, call);
   if (!received) return give_up(record, std::move(received).error());
-  Value value = std::move(*received);
+  const Value message = std::move(*received);  // the sender's fingerprint names its purpose in here
+  Value value = message;
   std::optional<Fingerprint> of_sender;
-  if (mode_ == Guard::check && value && value.is_pack() && value.parts().size() == 2) {
-    of_sender = decode_fingerprint(value[0]);
-    const Value payload = value[1];
-    value = payload;
+  if (mode_ == Guard::check && message && message.is_pack() && message.parts().size() == 2) {
+    of_sender = decode_fingerprint(message[0]);
+    value = message[1];
   }
   record.print.dtype = element_type_of(value);
   record.print.count = elements_of(value);
