@@ -51,6 +51,10 @@ class Rooms:
         self.links: dict[str, list[str]] = {}
         self.torch: set[str] = set()
         cmake = re.sub(r"#[^\n]*", "", cmake)
+        # A variable of the table stands for all that it is ever set to; others are names of libraries.
+        variables: dict[str, list[str]] = {}
+        for name, values in re.findall(r"\bset\((\w+)\s+([^)]*)\)", cmake):
+            variables.setdefault(name, []).extend(v for v in values.split() if v != '""')
         for row in re.findall(r"firedrill_room\(([^)]*)\)", cmake):
             words = row.split()
             folder, key = words[0], ""
@@ -61,7 +65,8 @@ class Rooms:
                 elif word in lists:
                     key = word
                 else:
-                    lists[key].append(word.removeprefix("${").removesuffix("}"))
+                    name = word.removeprefix("${").removesuffix("}")
+                    lists[key] += variables.get(name, [name]) if word != name else [name]
             self.rooms[folder], self.test_rooms[folder] = lists["ROOMS"], lists["TEST_ROOMS"]
             self.links[folder] = lists["LINK"]
 

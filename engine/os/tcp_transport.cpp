@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "engine/base/text.h"
 #include "engine/os/tcp_connection.h"
@@ -52,10 +53,15 @@ struct TcpTransport::State {
         acceptor(io),
         peers(static_cast<std::size_t>(given.world_size)) {}
 
+  struct Message {
+    Value value;
+    int sent_in = 0;  // the attempt that it says
+  };
   struct Peer {
     std::shared_ptr<TcpConnection> connection;
     std::optional<std::string> ended;  // why
-    std::map<Tag, std::deque<Value>> inbox;
+    std::map<Tag, std::deque<Message>> inbox;
+    std::optional<int> told_of;  // the attempt of the last message told of
   };
 
   const TcpTransportOptions options;
@@ -70,6 +76,7 @@ struct TcpTransport::State {
   std::vector<Peer> peers;
   std::optional<Error> aborted;
   std::int64_t foreign_dropped = 0;
+  std::function<void(int peer, int sent_in)> tell_first;  // set before there is a second thread
 
   Envelope envelope(EnvelopeKind kind, Tag tag) const {
     return Envelope{.kind = kind, .from = options.rank, .attempt = options.attempt, .run = options.run, .tag = tag};
@@ -165,7 +172,7 @@ void TcpTransport::State::deliver(int from, const Envelope& envelope, Value valu
     ++foreign_dropped;
     return;
   }
-  peer(from).inbox[envelope.tag].push_back(std::move(value));
+  peer(from).inbox[envelope.tag].push_back({.value = std::move(value), .sent_in = envelope.attempt});
 }
 
 void TcpTransport::State::end(int rank, const std::string& why) {
@@ -244,7 +251,7 @@ Status TcpTransport::send(int peer, Tag tag, const Value& value, Time deadline) 
   if (state.aborted) return *state.aborted;
   State::Peer& to = state.peer(peer);
   if (peer == state.options.rank) {
-    to.inbox[tag].push_back(value);
+    to.inbox[tag].push_back({.value = value, .sent_in = state.options.attempt});
     state.changed.notify_all();
     return {};
   }
@@ -283,11 +290,14 @@ Result<Value> TcpTransport::recv(int peer, Tag tag, Time deadline) {
   const bool done = state.wait(lock, state.options.epoch.at(deadline),
                                [&] { return state.aborted || waiting() != nullptr || from.ended; });
   if (state.aborted) return *state.aborted;
-  if (std::deque<Value>* messages = waiting()) {
-    Value value = std::move(messages->front());
+  if (std::deque<State::Message>* messages = waiting()) {
+    State::Message message = std::move(messages->front());
     messages->pop_front();
     if (messages->empty()) from.inbox.erase(tag);
-    return value;
+    const bool first = std::exchange(from.told_of, message.sent_in) != message.sent_in;
+    lock.unlock();
+    if (first && state.tell_first) state.tell_first(peer, message.sent_in);
+    return std::move(message.value);
   }
   if (from.ended) return aborted_by_peer(peer, *from.ended);
   FD_CHECK(!done, "a receive that ended without a reason");
@@ -308,6 +318,10 @@ void TcpTransport::abort(const Error& reason) {
   }
   asio::post(state.io, [] {});  // wakes the driver
   state.changed.notify_all();
+}
+
+void TcpTransport::tell_first_messages(std::function<void(int peer, int sent_in)> tell) {
+  state_->tell_first = std::move(tell);
 }
 
 std::int64_t TcpTransport::foreign_dropped() const {

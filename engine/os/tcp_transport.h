@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ class TcpTransport final : public Transport {
   Status send(int peer, Tag tag, const Value& value, Time deadline) override;
   Result<Value> recv(int peer, Tag tag, Time deadline) override;
   void abort(const Error& reason) override;
+
+  // `tell` is called with the first message taken from each peer, and with the first of each other attempt of it (which
+  // there must not be): by the thread that takes it, with the attempt that the message carries. Set before connect.
+  void tell_first_messages(std::function<void(int peer, int sent_in)> tell);
 
   // Messages and connections of another run or attempt that were dropped.
   std::int64_t foreign_dropped() const;

@@ -248,6 +248,20 @@ class HandMadePeer {
   boost::asio::ip::tcp::socket socket_;
 };
 
+TEST(TcpTransport, TheFirstMessageTakenFromAPeerIsToldOfWithTheAttemptThatItCarries) {
+  auto transport = TcpTransport::listen(options_for(0, 2, Epoch::now(), 2));
+  ASSERT_TRUE(transport);
+  std::vector<std::pair<int, int>> told;
+  (*transport)->tell_first_messages([&told](int peer, int sent_in) { told.emplace_back(peer, sent_in); });
+  HandMadePeer peer((*transport)->address(), 1, 2);
+  ASSERT_TRUE((*transport)->connect({(*transport)->address(), ""}, soon));
+  const Value text = Value::copy_of("text");
+  for (const int attempt : {1, 2, 2}) peer.say(EnvelopeKind::message, attempt, 5, &text);
+  ASSERT_TRUE((*transport)->recv(1, 5, soon));
+  ASSERT_TRUE((*transport)->recv(1, 5, soon));
+  EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{1, 2}})) << "what was dropped was not taken";
+}
+
 TEST(TcpTransport, AMessageOfAnotherAttemptIsDroppedAndCounted) {
   auto transport = TcpTransport::listen(options_for(0, 2, Epoch::now(), 2));
   ASSERT_TRUE(transport);

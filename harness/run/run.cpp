@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -13,6 +14,7 @@
 #include "harness/mutants/mutants.h"
 #include "harness/run/timeline.h"
 #include "harness/world/process_world.h"
+#include "harness/world/rank_collectives.h"
 #include "harness/world/sim_world.h"
 #include "harness/world/supervisor.h"
 
@@ -67,6 +69,14 @@ std::string reason_of(RunVerdict verdict, const RunOutcome& outcome, const std::
   return bad == nullptr ? outcome.why : fmt::format("{}: {}", bad->property->name, bad->verdict.evidence);
 }
 
+Status has_one_golden(const Job& job) {
+  if (job.collectives != Reduction::native) return {};
+  return Error{
+      .code = Code::invalid_input,
+      .message = "collectives is native: NCCL's sums have other bits in every layout, and the job no one golden",
+      .hint = "give collectives: tree; a run in the process world makes the golden of its layout itself"};
+}
+
 AttributionLine line_of(const Blame& blame) {
   return {.attempt = blame.attempt,
           .kind = std::string(to_string(blame.kind)),
@@ -87,9 +97,11 @@ struct Session::Impl {
   explicit Impl(SessionOptions given) : options(std::move(given)) {}
 
   Result<Prepared*> prepare(const Job& job);
+  Result<Prepared*> prepare(const Plan& plan);
   Result<const Golden*> golden_of(Prepared& prepared);
   // The same for a run of this plan: with the runs of tensors that its ranks hold.
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
+  Result<Golden> record_in_layout(const Plan& plan, Prepared& prepared);
   Bench& bench_of(const Plan& plan, Prepared& prepared);
   Subject subject_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
@@ -105,6 +117,7 @@ struct Session::Impl {
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
   std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
   std::map<std::tuple<Numerics, Device, Reduction>, std::string> numerics_keys;
+  std::map<std::string, Golden> layout_goldens;  // by job digest, corpus path and layout
   std::uint64_t sim_runs = 0;
 };
 
@@ -136,7 +149,14 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
   return slot.get();
 }
 
+Result<Prepared*> Session::Impl::prepare(const Plan& plan) {
+  FD_TRY(Prepared* const ready, prepare(plan.job));
+  FD_TRY_VOID(sums_are_offered(plan, gpus_for(plan.job)));
+  return ready;
+}
+
 Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
+  FD_TRY_VOID(has_one_golden(job.job));
   if (job.golden) return &*job.golden;
   const GoldenKey key{.job = digest_of_job(job.job), .corpus = job.corpus.digest, .numerics = numerics(job.job)};
   if (!options.golden_directory.empty()) {
@@ -156,10 +176,42 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
 }
 
 Result<const Golden*> Session::Impl::golden_of(Prepared& job, const Plan& plan) {
+  if (plan.job.collectives == Reduction::native) {
+    const std::string key = digest_of_job(plan.job).hex() + plan.job.data.corpus + "|" + to_string(plan.layout);
+    auto slot = layout_goldens.find(key);
+    if (slot == layout_goldens.end()) {
+      FD_TRY(Golden made, record_in_layout(plan, job));
+      slot = layout_goldens.emplace(key, std::move(made)).first;
+    }
+    job.golden_note = "computed now: NCCL's sums have other bits in every layout";
+    return &slot->second;
+  }
   FD_TRY(const Golden* const golden, golden_of(job));
   const bool sharded = plan.layout.zero > 0 || (plan.recovery.layout && plan.recovery.layout->zero > 0);
   if (!sharded || job.job.lanes.dp == 1 || !golden->runs.empty()) return golden;
   FD_TRY_VOID(record_runs(*job.golden, job.job, job.model, job.corpus));
+  return golden;
+}
+
+Result<Golden> Session::Impl::record_in_layout(const Plan& plan, Prepared& job) {
+  Plan calm = plan;
+  calm.faults.clear();
+  calm.mutant.clear();
+  calm.recovery = {.budget = 0};
+  calm.job.checkpoint.every = 0;
+  calm.job.checkpoint.mode = PublishMode::sync;
+  FD_TRY(const RunOutcome outcome, play(calm, job, {}));
+  if (!outcome.finished) {
+    return Error{.code = Code::unavailable,
+                 .message = fmt::format("the undisturbed run of {} in layout {} did not finish: {}", plan.job.name,
+                                        to_string(plan.layout), outcome.why)};
+  }
+  const GoldenKey key{.job = digest_of_job(plan.job),
+                      .corpus = job.corpus.digest,
+                      .numerics = fmt::format("{} {}", numerics(plan.job), to_string(plan.layout))};
+  FD_TRY(Golden golden, golden_from(history, plan.job, key));
+  // Ranks draw side by side: what one lane draws is in order, the lanes among each other are not.
+  for (GoldenStep& step : golden.steps) std::ranges::stable_sort(step.samples, {}, &GoldenSample::lane);
   return golden;
 }
 
@@ -221,13 +273,19 @@ Result<const Golden*> Session::golden(const Job& job, std::string* note) {
   return golden;
 }
 
+Result<Golden> Session::record_in_layout(const Plan& plan) {
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan));
+  return impl_->record_in_layout(plan, *prepared);
+}
+
 Result<Golden> Session::record(const Job& job) {
+  FD_TRY_VOID(has_one_golden(job));
   FD_TRY(Prepared* const prepared, impl_->prepare(job));
   return record_golden(job, prepared->model, prepared->corpus, numerics_key(job));
 }
 
 Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
-  FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan));
   FD_TRY(const Golden* const golden, impl_->golden_of(*prepared, plan));
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, {}));
   append_golden(*golden, impl_->history);
@@ -264,7 +322,7 @@ Result<Census> Session::census(const Plan& given) {
 Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   const auto began = std::chrono::steady_clock::now();
   Plan plan = given;
-  FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  FD_TRY(Prepared* const prepared, impl_->prepare(plan));
   if (plan.corpus_digest && *plan.corpus_digest != prepared->corpus.digest) {
     return Error{
         .code = Code::mismatch,

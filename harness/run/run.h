@@ -61,6 +61,9 @@ class Session {
   // Recorded, cached or computed now; `note` says which if that matters to a person.
   Result<const Golden*> golden(const Job& job, std::string* note = nullptr);
   Result<Golden> record(const Job& job);
+  // The golden of a job whose bits depend on the layout (collectives: native): of an undisturbed run of the plan's
+  // layout in the plan's world.
+  Result<Golden> record_in_layout(const Plan& plan);
   const std::string& numerics_key(const Job& job);
 
  private:

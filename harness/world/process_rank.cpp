@@ -1,16 +1,10 @@
 #include "harness/world/process_rank.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <exception>
 
 #include "engine/base/bytes.h"
-#include "engine/comm/accounting.h"
-#include "engine/comm/collectives_over_transport.h"
-#include "engine/comm/digested_transport.h"
-#include "engine/comm/guard.h"
 #include "engine/data/corpus.h"
 #include "engine/model/numerics.h"
 #include "engine/os/channel.h"
@@ -22,143 +16,14 @@
 #include "engine/os/tcp_transport.h"
 #include "engine/train/device/job_compute.h"
 #include "engine/train/recovery.h"
-#include "faults/faulty_collectives.h"
-#include "faults/faulty_compute.h"
-#include "faults/faulty_file_system.h"
 #include "faults/faulty_input.h"
-#include "faults/faulty_store.h"
-#include "faults/faulty_transport.h"
 #include "harness/plan/plan.h"
-#include "harness/world/process_witness.h"
+#include "harness/world/process_task.h"
 #include "harness/world/pulsed.h"
+#include "harness/world/rank_collectives.h"
 
 namespace firedrill {
 namespace {
-
-// The seams of this process, as both tasks of the rank share them.
-struct SharedSeams {
-  DirectoryFileSystem& files;
-  Transport& transport;
-  Store& store;
-  Clock& clock;
-  ProcessHost& host;
-  ChannelObserver& observer;
-  Compute& compute;
-};
-
-// What one task of the rank works with: its place in its work, and decorators of its own around the seams.
-class TaskParts final : private Effects {
- public:
-  TaskParts(const SharedSeams& seams, const Plan& plan, const RankAssignment& assignment, const Position& start,
-            FireCounts& fired, Pulse& pulse, Host& host, bool aside)
-      : seams_(seams),
-        position_(start),
-        injector_(plan.faults, assignment.fired, position_, *this, &fired, &pulse),
-        witness_(seams.files, position_, seams.observer, pulse),
-        files_(witness_, injector_),
-        pulsed_transport_(seams.transport, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
-        transport_(pulsed_transport_, injector_),
-        digested_(transport_),
-        digests_(plan.layout_if(assignment.other_layout).guard == Guard::check),
-        pulsed_store_(seams.store, pulse, LivenessLimits::of(plan.job.cluster).backstop()),
-        store_(pulsed_store_, injector_),
-        compute_(seams.compute, injector_),
-        account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
-        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_) : nullptr),
-        noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : messages()),
-        plain_collectives_(noted_, compute_, position_, seams.observer),
-        guard_(make_guard(plan.layout_if(assignment.other_layout).guard)),
-        collectives_(guard_ ? static_cast<Collectives&>(*guard_) : plain_collectives_, injector_),
-        accounted_collectives_(account_ ? std::make_unique<AccountingCollectives>(collectives_, *account_) : nullptr),
-        parts_{
-            .files = files_,
-            .transport = messages(),
-            .collectives = accounted_collectives_ ? static_cast<Collectives&>(*accounted_collectives_) : collectives_,
-            .store = store_,
-            .compute = compute_,
-            .clock = seams.clock,
-            .host = host,
-            .observer = seams.observer,
-            .position = position_} {}
-
-  Parts& parts() { return parts_; }
-  Injector& injector() { return injector_; }
-  // Its work is over: what the account and the guard have to say of that.
-  void finish(bool well) {
-    if (account_) account_->close();
-    if (guard_) guard_->finish(well);
-  }
-
- private:
-  std::unique_ptr<GuardedCollectives> make_guard(Guard mode) {
-    if (mode == Guard::off) return nullptr;
-    return std::make_unique<GuardedCollectives>(
-        plain_collectives_, mode,
-        GuardedCollectives::Parties{.position = position_, .observer = seams_.observer, .waits = noted_});
-  }
-  // On record when it returns: the supervisor has answered.
-  Status journal(const Firing& firing) override {
-    seams_.observer.event_answered(Event{.kind = EventKind::fault_fired,
-                                         .phase = position_.phase,
-                                         .rank = static_cast<std::int16_t>(position_.rank),
-                                         .attempt = position_.attempt,
-                                         .step = position_.step,
-                                         .a = firing.fault,
-                                         .b = operation_number(firing.call),
-                                         .name = seams_.observer.intern(describe(firing.spec)),
-                                         .detail = seams_.observer.intern(words_of(firing.call))});
-    return {};
-  }
-  Transport& messages() { return digests_ ? static_cast<Transport&>(digested_) : transport_; }
-  void kill_rank() override { seams_.host.kill_self(); }
-  void hang_rank() override {
-    ::kill(::getpid(), SIGSTOP);
-    stall_task();  // the stop may reach another thread first
-  }
-  void stall_task() override {
-    for (;;) ::pause();
-  }
-  void preempt_rank() override { ::kill(::getpid(), SIGTERM); }
-  void exit_rank(int code) override { ::_exit(code); }
-  void kill_node(bool, bool) override { not_offered("kill_node"); }
-  FileSystem& storage() override { return seams_.files; }
-  Status overwrite(std::string_view path, std::int64_t offset, const Value& bytes) override {
-    return seams_.files.overwrite(path, offset, bytes);
-  }
-  void forget_unsynced(FileOp, std::string_view) override {}
-  void skew_clock(Duration) override { not_offered("clock_skew"); }
-  std::vector<int> others_in(std::string_view) override { not_offered("a fault of links"); }
-  std::vector<int> node_ranks() override { not_offered("a fault of links"); }
-  void trouble_link(int, int, const LinkTrouble&) override { not_offered("a fault of links"); }
-  void send_late(int, Tag, const Value&) override { not_offered("late_message"); }
-  Time now() override { return seams_.clock.now(); }
-  Status sleep_until(Time time) override { return seams_.clock.sleep_until(time); }
-
-  [[noreturn]] static void not_offered(const char* what) {
-    fail_check(__FILE__, __LINE__, what, "a fault that the process world does not offer");
-  }
-
-  SharedSeams seams_;
-  Position position_;
-  Injector injector_;
-  WitnessFileSystem witness_;
-  FaultyFileSystem files_;
-  PulsedTransport pulsed_transport_;
-  FaultyTransport transport_;
-  DigestedTransport digested_;
-  bool digests_;  // messages go through it
-  PulsedStore pulsed_store_;
-  FaultyStore store_;
-  FaultyCompute compute_;
-  std::unique_ptr<Account> account_;  // none: nobody asked; so with what belongs to it
-  std::unique_ptr<AccountingTransport> accounted_transport_;
-  NotedTransport noted_;
-  TransportCollectives plain_collectives_;
-  std::unique_ptr<GuardedCollectives> guard_;  // with layout.guard off: none
-  FaultyCollectives collectives_;
-  std::unique_ptr<AccountingCollectives> accounted_collectives_;
-  Parts parts_;
-};
 
 // The life of this process, from the assignment to the end of the attempt.
 class ProcessRank {
@@ -172,7 +37,7 @@ class ProcessRank {
         pulse_(pulse) {}
 
   // Ends when the job is finished, when all ranks leave, or with the error that ended the rank.
-  Result<RankResult> run(Channel& channel, Transport& transport, const MutantParts& make);
+  Result<RankResult> run(Channel& channel, TcpTransport& transport, const MutantParts& make);
   void abort(const Error& reason) {
     abort_.raise(reason);
     host_.abort(reason);
@@ -182,6 +47,12 @@ class ProcessRank {
  private:
   Result<RankResult> train(const SharedSeams& seams, const MutantParts& make);
   Result<RankResult> live(const AttemptContext& context, const SharedSeams& seams, Parts& parts);
+  const Layout& layout() const { return plan_.layout_if(assignment_.other_layout); }
+  Time patience() const {
+    return put_off(clock_.now() + plan_.job.cluster.deadline, LivenessLimits::of(plan_.job.cluster).backstop());
+  }
+  Result<std::unique_ptr<Communicator>> line_of(std::string_view task, const SharedSeams& seams);
+  Status connect(TaskParts& parts, const std::vector<NcclGroup>& groups);
 
   const RankAssignment& assignment_;
   const Plan& plan_;
@@ -192,20 +63,17 @@ class ProcessRank {
   RankPulse& pulse_;
 };
 
-Result<RankResult> ProcessRank::run(Channel& channel, Transport& transport, const MutantParts& make) {
+Result<RankResult> ProcessRank::run(Channel& channel, TcpTransport& transport, const MutantParts& make) {
   ChannelObserver observer(channel, clock_);
+  transport.tell_first_messages([&](int peer, int sent_in) {
+    emit(observer, start_, {.kind = EventKind::message_taken, .a = peer, .b = sent_in});
+  });
   FD_TRY(const std::unique_ptr<TcpStore> store,
          TcpStore::connect("127.0.0.1", assignment_.store_port, assignment_.epoch, abort_));
   FD_TRY(const std::unique_ptr<DirectoryFileSystem> files, DirectoryFileSystem::open_root(assignment_.disk));
-  JobCompute kernels(plan_.job, start_.rank);
-  return train({.files = *files,
-                .transport = transport,
-                .store = *store,
-                .clock = clock_,
-                .host = host_,
-                .observer = observer,
-                .compute = kernels},
-               make);
+  return train(
+      {.files = *files, .transport = transport, .store = *store, .clock = clock_, .host = host_, .observer = observer},
+      make);
 }
 
 Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantParts& make) {
@@ -218,19 +86,20 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
   const CorpusSplit split = split_corpus(corpus, job.data.held_out);
   FD_TRY(const Sampler sampler, Sampler::make(job, split.training.count()));
   const Model model(job);
-  const Layout& layout = plan_.layout_if(assignment_.other_layout);
-  const RunIdentity identity = make_run_identity(job, layout, plan_.run_id, corpus.digest, assignment_.numerics_key);
+  const RunIdentity identity = make_run_identity(job, layout(), plan_.run_id, corpus.digest, assignment_.numerics_key);
 
   FireCounts fired(plan_.faults.size(), assignment_.fired);
   PulsedHost pulsed_host(seams.host, pulse_);
-  TaskParts main(seams, plan_, assignment_, start_, fired, pulse_.main, pulsed_host, false);
+  FD_TRY(std::unique_ptr<Communicator> line, line_of("train", seams));
+  TaskParts main(seams, plan_, assignment_, start_, fired, pulse_.main, pulsed_host, false, std::move(line));
+  FD_TRY_VOID(connect(main, nccl_groups(job, layout(), start_.rank)));
   CorpusInput text(main.parts().compute, split.training, job.model.sequence);
   FaultyInput input(text, main.injector());
   const SampleDigests digests(split.training, job.model.sequence);
   const std::unique_ptr<Protocol> protocol = make.protocol(plan_.mutant);
   const std::unique_ptr<TrainingRules> rules = make.rules(plan_.mutant);
   AttemptContext context{.job = job,
-                         .layout = layout,
+                         .layout = layout(),
                          .model = model,
                          .sampler = sampler,
                          .text = split.training,
@@ -246,13 +115,32 @@ Result<RankResult> ProcessRank::train(const SharedSeams& seams, const MutantPart
     main.finish(ended.ok());
     return ended;
   }
-  TaskParts aside(seams, plan_, assignment_, start_, fired, pulse_.aside, seams.host, true);
+  FD_TRY(std::unique_ptr<Communicator> line_aside, line_of("publish", seams));
+  TaskParts aside(seams, plan_, assignment_, start_, fired, pulse_.aside, seams.host, true, std::move(line_aside));
+  FD_TRY_VOID(connect(aside, nccl_publish_group(job, layout(), start_.rank)));
   const std::unique_ptr<AsyncPublisher> publisher = make.publisher(plan_.mutant);
   context.second.emplace(SecondTask{.publisher = *publisher, .parts = aside.parts()});
   Result<RankResult> ended = live(context, seams, main.parts());
   main.finish(ended.ok());
   aside.finish(ended.ok());
   return ended;
+}
+
+// NCCL's communicator for a task; none where the ranks talk over TCP.
+Result<std::unique_ptr<Communicator>> ProcessRank::line_of(std::string_view task, const SharedSeams& seams) {
+  const int gpus = gpus_for(plan_.job);
+  const int ranks = layout().world_size();
+  FD_TRY(const Wire wire, wire_of(plan_.job, ranks, gpus));
+  if (wire == Wire::tcp) return std::unique_ptr<Communicator>();
+  const std::string key = fmt::format("attempt/{}/nccl/{}", start_.attempt, task);
+  const WaitingFor waiting(pulse_.main, PulseReading::store);
+  return nccl_world(seams.store, seams.clock,
+                    {.key = key, .rank = start_.rank, .world_size = ranks, .device = start_.rank % gpus}, patience());
+}
+
+Status ProcessRank::connect(TaskParts& parts, const std::vector<NcclGroup>& groups) {
+  const WaitingFor waiting(pulse_.main, PulseReading::store);
+  return parts.connect(groups, patience());
 }
 
 // The main task, and behind it the end of the other one: what it waits for is aborted unless all is done, and it is

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "engine/data/corpus.h"
@@ -132,6 +133,25 @@ TEST(ProcessWorld, TheHistoryIsInTheOrderOfTimeAndSpeaksOfTheDisk) {
   EXPECT_EQ(drill.all(EventKind::probe).size(), 1U) << "once all ranks are gone";
   EXPECT_GT(drill.all(EventKind::disk_changed).size(), 50U);
   EXPECT_EQ(drill.all(EventKind::validated).size(), 6U);
+}
+
+TEST(ProcessWorld, TellsInEachAttemptOfTheFirstMessageFromEachPeer) {
+  Plan plan = quickstart();
+  plan.faults.resize(1);
+  Drill drill(plan);
+  const Result<RunOutcome> outcome = drill.in_processes();
+  ASSERT_TRUE(outcome) << describe(outcome.error());
+  ASSERT_EQ(outcome->attempts, 2) << outcome->why;
+  std::map<std::array<std::int64_t, 3>, int> told;  // by attempt, rank and peer
+  for (const Event& event : drill.all(EventKind::message_taken)) {
+    EXPECT_EQ(event.b, event.attempt);
+    ++told[{event.attempt, event.rank, event.a}];
+  }
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    for (int rank = 0; rank < 4; ++rank) {
+      for (int peer = 0; peer < 4; ++peer) EXPECT_EQ((told[{attempt, rank, peer}]), rank == peer ? 0 : 1);
+    }
+  }
 }
 
 TEST(ProcessWorld, AnInjectedErrorReachesTheJobAndNoRankDies) {

@@ -5,6 +5,7 @@
 // rank's own clock is the backstop, for a watchdog that says nothing.
 #pragma once
 
+#include "engine/seam/collectives.h"
 #include "engine/seam/host.h"
 #include "engine/seam/pulse.h"
 #include "engine/seam/store.h"
@@ -46,6 +47,57 @@ class PulsedTransport final : public ForwardingTransport {
   }
 
  private:
+  Pulse& pulse_;
+  Duration extra_;
+};
+
+// Around collectives that do not go through a transport. A member waits for the one behind it: the chain of those who
+// wait then leads through all that are in the call to the one that is not.
+class PulsedCollectives final : public ForwardingCollectives {
+ public:
+  PulsedCollectives(Collectives& inner, Pulse& pulse, Duration extra)
+      : ForwardingCollectives(inner), pulse_(pulse), extra_(extra) {}
+  Result<Value> all_reduce(const Group& group, std::span<const Value> lanes, ReduceOp op, const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.all_reduce(group, lanes, op, later(call));
+  }
+  Result<Value> reduce_scatter(const Group& group, std::span<const Value> lanes, ReduceOp op,
+                               const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.reduce_scatter(group, lanes, op, later(call));
+  }
+  Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.all_gather(group, mine, later(call));
+  }
+  Result<Value> broadcast(const Group& group, const Value& value, int root, const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.broadcast(group, value, root, later(call));
+  }
+  Status barrier(const Group& group, const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.barrier(group, later(call));
+  }
+  Result<Value> all_to_all(const Group& group, std::span<const Value> to, const Call& call) override {
+    const WaitingFor waiting(pulse_, behind(group));
+    return inner_.all_to_all(group, to, later(call));
+  }
+  Status send(const Group& group, int peer, const Value& value, const Call& call) override {
+    const WaitingFor waiting(pulse_, group.ranks[static_cast<std::size_t>(peer)]);
+    return inner_.send(group, peer, value, later(call));
+  }
+  Result<Value> recv(const Group& group, int peer, const Call& call) override {
+    const WaitingFor waiting(pulse_, group.ranks[static_cast<std::size_t>(peer)]);
+    return inner_.recv(group, peer, later(call));
+  }
+
+ private:
+  static int behind(const Group& group) {
+    if (group.size() == 1) return PulseReading::nobody;
+    return group.ranks[static_cast<std::size_t>((group.me + 1) % group.size())];
+  }
+  Call later(const Call& call) const { return {.purpose = call.purpose, .deadline = put_off(call.deadline, extra_)}; }
+
   Pulse& pulse_;
   Duration extra_;
 };

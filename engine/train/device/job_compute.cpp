@@ -28,6 +28,8 @@ std::string device_trouble(const Job& job) {
 #endif
 }
 
+int gpus_for(const Job& job) { return job.device == Device::cpu ? 0 : gpu_count(); }
+
 std::string numerics_key_of(const Job& job) {
   if (job.device == Device::cpu) return numerics_key(job.numerics);
   if (!device_trouble(job).empty()) return "none: the device is not here";

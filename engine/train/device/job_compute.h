@@ -12,6 +12,9 @@ namespace firedrill {
 // Why the job's device cannot be had here, with the remedy; empty if it can.
 std::string device_trouble(const Job& job);
 
+// How many GPUs there are for the job; for one on CPUs 0, and nothing is touched.
+int gpus_for(const Job& job);
+
 // The numerics key of the job on its device (engine/model/numerics.h); of a GPU "libtorch-2.11.0/cuda/NVIDIA H200
 // sm_90/<probe digest>", with "/layout" behind it where NCCL adds. Runs the probe.
 std::string numerics_key_of(const Job& job);
