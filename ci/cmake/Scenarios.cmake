@@ -166,6 +166,18 @@ if(TARGET firedrill)
   set_tests_properties(golden.verify PROPERTIES LABELS golden SKIP_RETURN_CODE 4 TIMEOUT 300)
 endif()
 
+# What a person runs before a long run: a go with real kills in it, and a no-go where nothing can be made.
+if(TARGET firedrill)
+  add_test(NAME preflight.standard COMMAND firedrill preflight scenarios/jobs/nano.yaml --level standard
+                                          --dir ${CMAKE_BINARY_DIR}/preflight
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(preflight.standard PROPERTIES LABELS preflight TIMEOUT 300)
+  add_test(NAME preflight.no_go COMMAND firedrill preflight scenarios/jobs/nano.yaml --dir /proc/firedrill
+           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(preflight.no_go PROPERTIES LABELS preflight TIMEOUT 120
+                       PASS_REGULAR_EXPRESSION "no-go +storage: .*NO-GO: nano on dp=4, level quick")
+endif()
+
 # Every layout of a job, and its restart under another one, ends with the bits of one rank.
 foreach(job nano-hybrid nano-mixed moe-nano)
   if(NOT TARGET firedrill)

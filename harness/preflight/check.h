@@ -27,6 +27,7 @@ struct Options {
   std::filesystem::path restore = {};                        // an existing checkpoint; empty: none
   std::optional<std::chrono::nanoseconds> interval = {};     // between two checkpoints; absent: by the cluster table
   std::chrono::nanoseconds load = std::chrono::minutes(10);  // how long the load of level full goes on
+  std::chrono::nanoseconds storage_deadline{0};              // behind which storage hangs; 0: by the level
   std::function<void(std::string_view)> doing = {};          // what is being done now; may be empty
 };
 

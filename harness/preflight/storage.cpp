@@ -23,7 +23,7 @@ constexpr double sync_note = 50;         // ms
 constexpr double sight_note = 100;       // ms
 constexpr double save_share_note = 0.1;  // of the interval between two checkpoints
 constexpr std::int64_t slack = 1 << 20;  // manifests, marks, the catalog
-constexpr std::chrono::seconds deadline_quick{15};
+constexpr std::chrono::seconds deadline_quick{20};
 constexpr std::chrono::seconds deadline_long{60};
 
 std::string bytes_text(std::int64_t bytes) { return rounded_bytes(static_cast<double>(bytes)); }
@@ -228,7 +228,8 @@ CheckResult check_storage(Bench& bench) {
   CheckResult result;
   const StorageNeeds needs = needs_of(bench.options);
   const bool quick = bench.options.level == Level::quick;
-  const std::chrono::seconds deadline = quick ? deadline_quick : deadline_long;
+  std::chrono::nanoseconds deadline = quick ? deadline_quick : deadline_long;
+  if (bench.options.storage_deadline.count() > 0) deadline = bench.options.storage_deadline;
   const Json work = {{"probe", "storage"},
                      {"directory", bench.options.directory.string()},
                      {"scratch", fmt::format("firedrill-preflight-{}", ::getpid())},

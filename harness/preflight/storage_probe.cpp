@@ -26,9 +26,9 @@ constexpr milliseconds renaming{300};
 constexpr milliseconds look_again{1};
 constexpr milliseconds patience{3'000};
 constexpr int sync_rounds = 24;
-constexpr int sync_rounds_min = 5;
+constexpr int sync_rounds_min = 3;
 constexpr milliseconds syncing{1'500};
-constexpr int sights = 4;
+constexpr int sights = 3;
 
 double ms_since(Clock::time_point began) {
   return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
@@ -80,7 +80,11 @@ class StorageProbe {
   Status sync_round(int round);
   void sight();
   Status show(int round);
+  Status grow();
+  bool size_is(int round, std::int64_t size);
   void look(int round);
+  void look_at_growth(int round);
+  bool all_saw();
   double wait_until(const std::function<bool()>& seen) const;
   void space();
   void measure_space();
@@ -252,24 +256,39 @@ Status StorageProbe::show(int round) {
   return files_->sync_directory(scratch_);
 }
 
+Status StorageProbe::grow() {
+  FD_TRY_VOID(grown_->write(page, pattern(page, 2)));
+  FD_TRY_VOID(grown_->sync());
+  return grown_->close();
+}
+
+bool StorageProbe::size_is(int round, std::int64_t size) {
+  const Result<FileInfo> info = files_->stat(path(fmt::format("seen-{}", round)));
+  return info && info->size == size;
+}
+
 void StorageProbe::look(int round) {
   const std::string name = fmt::format("seen-{}", round);
-  const auto size_is = [&](std::int64_t size) {
-    const Result<FileInfo> info = files_->stat(path(name));
-    return info && info->size == size;
-  };
   doing("stat of what another rank made");
-  result_.seen_by_stat.push_back(wait_until([&] { return size_is(page); }));
+  result_.seen_by_stat.push_back(wait_until([&] { return size_is(round, page); }));
   doing("list of what another rank made");
   result_.seen_by_list.push_back(wait_until([&] {
     const Result<std::vector<std::string>> names = files_->list(scratch_);
     return names && std::ranges::find(*names, name) != names->end();
   }));
-  meet();
-  meet();
+}
+
+void StorageProbe::look_at_growth(int round) {
   doing("stat of what another rank wrote");
-  result_.seen_grown.push_back(wait_until([&] { return size_is(2 * page); }));
-  meet();
+  result_.seen_grown.push_back(wait_until([&] { return size_is(round, 2 * page); }));
+}
+
+// Whether all saw it; who waits in vain once need not wait again.
+bool StorageProbe::all_saw() {
+  const auto in_vain = [](const std::vector<double>& times) { return !times.empty() && times.back() < 0; };
+  const bool mine = !in_vain(result_.seen_by_stat) && !in_vain(result_.seen_by_list) && !in_vain(result_.seen_grown);
+  const Json all = probe_.line.meet(mine);
+  return std::ranges::all_of(all, [](const Json& saw) { return saw.get<bool>(); });
 }
 
 void StorageProbe::sight() {
@@ -277,18 +296,12 @@ void StorageProbe::sight() {
     doing("making a file that others look for");
     if (writer()) note("visibility", show(round));
     meet();
-    if (!writer()) {
-      look(round);
-      continue;
-    }
+    if (!writer()) look(round);
     meet();
-    if (grown_) {
-      note("visibility", grown_->write(page, pattern(page, 2)));
-      note("visibility", grown_->sync());
-      note("visibility", grown_->close());
-    }
+    if (writer() && grown_) note("visibility", grow());
     meet();
-    meet();
+    if (!writer()) look_at_growth(round);
+    if (!all_saw()) break;
   }
 }
 

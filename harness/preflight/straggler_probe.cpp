@@ -1,6 +1,7 @@
 // How fast this rank computes, copies and reads. A look is long enough for a quota of CPU time to bite.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -115,6 +116,11 @@ StragglerMeasured StragglerProbe::run() {
   }
   for (const WorkOfRank work : works_of_rank) {
     for (Suspicion& suspicion : suspects(work, measured.rounds[static_cast<std::size_t>(work)])) {
+      // Blamed already: its node is slow at more than one thing.
+      const bool known = std::ranges::any_of(measured.suspicions, [&](const Suspicion& other) {
+        return other.rank == suspicion.rank && confirmed(other);
+      });
+      if (known) continue;
       // A look that clears it ends the matter.
       for (int i = 0; i < confirmations(probe_.ranks) && (i == 0 || confirmed(suspicion)); ++i) {
         PairOfTimes pair;

@@ -1,0 +1,321 @@
+// Each check is seen to pass and to fail, with real ranks, real files and real trouble.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "engine/os/zygote.h"
+#include "harness/preflight/drills.h"
+#include "harness/preflight/preflight.h"
+#include "harness/preflight/troubles_test.h"
+#include "harness/run/run.h"
+
+namespace firedrill::preflight {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// A directory that goes with the test.
+class Directory {
+ public:
+  Directory() {
+    std::string pattern = (fs::temp_directory_path() / "firedrill-preflight-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~Directory() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  const fs::path& path() const { return path_; }
+  // False: it takes root.
+  bool mount_tmpfs(const char* options) {
+    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, options) == 0;
+    return mounted_;
+  }
+  bool make_read_only() { return ::mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0; }
+
+ private:
+  fs::path path_;
+  bool mounted_ = false;
+};
+
+Options options_for(const fs::path& directory, int ranks = 4) {
+  Loaded<Job> job = load_job("scenarios/jobs/nano.yaml");
+  FD_CHECK(static_cast<bool>(job), "nano cannot be read");
+  return {.job = *job, .layout = {.dp = ranks}, .directory = directory};
+}
+
+CheckResult run(CheckResult (*check)(Bench&), const Options& options, const char* trouble = "") {
+  ::setenv(trouble_variable, trouble, 1);
+  Result<std::unique_ptr<ZygoteLauncher>> launcher = ZygoteLauncher::start_zygote();
+  FD_CHECK(launcher.ok(), "{}", describe(launcher.error()));
+  Team team(**launcher);
+  Bench bench{.options = options, .team = team, .storage_answers = true};
+  return check(bench);
+}
+
+CheckResult storage_with(const char* trouble) {
+  const Directory directory;
+  return run(check_storage, options_for(directory.path(), 2), trouble);
+}
+
+// The first that is not a go; with all that a finding must say.
+Finding worst(const CheckResult& result) {
+  for (const Finding& finding : result.findings) {
+    if (finding.standing != result.standing()) continue;
+    EXPECT_FALSE(finding.measured.empty());
+    EXPECT_FALSE(finding.needed.empty());
+    EXPECT_FALSE(finding.where.empty());
+    EXPECT_FALSE(finding.remedy.empty());
+    return finding;
+  }
+  ADD_FAILURE() << "no finding";
+  return {};
+}
+
+TEST(Storage, a_healthy_directory_is_a_go_and_is_left_as_it_was) {
+  const Directory directory;
+  const CheckResult result = run(check_storage, options_for(directory.path() / "made", 2));
+  EXPECT_LE(result.standing(), Standing::note) << complaint_of(result);
+  EXPECT_TRUE(fs::is_empty(directory.path() / "made"));
+  EXPECT_GT(result.measured["write_bandwidth"].get<double>(), 0);
+  EXPECT_EQ(result.measured["ranks"][0]["won"].size() + result.measured["ranks"][1]["won"].size(), 16U);
+}
+
+TEST(Storage, a_rename_in_two_steps_is_seen_by_a_reader) {
+  const CheckResult result = storage_with("rename_in_two");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).needed, HasSubstr("atomic rename"));
+}
+
+TEST(Storage, a_create_that_is_not_exclusive_is_seen) {
+  const CheckResult result = storage_with("no_exclusive");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).needed, HasSubstr("exclusive create"));
+}
+
+TEST(Storage, a_sync_that_fails_is_a_no_go) {
+  const CheckResult result = storage_with("failing_sync");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).measured, HasSubstr("sync of a file failed"));
+}
+
+TEST(Storage, syncs_of_half_a_second_are_a_no_go) {
+  const CheckResult result = storage_with("slow_sync");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).measured, HasSubstr("a sync of a file takes 5"));
+}
+
+TEST(Storage, a_file_that_another_rank_does_not_see_is_a_no_go) {
+  const CheckResult result = storage_with("late_stat");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).where, HasSubstr("rank 1"));
+}
+
+TEST(Storage, bytes_that_come_back_otherwise_are_a_no_go) {
+  const CheckResult result = storage_with("wrong_bytes");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(complaint_of(result), HasSubstr("other bytes than written"));
+}
+
+TEST(Storage, one_that_hangs_is_a_finding_and_no_hang) {
+  const Directory directory;
+  Options options = options_for(directory.path(), 2);
+  options.storage_deadline = std::chrono::seconds(3);
+  const CheckResult result = run(check_storage, options, "hung_sync");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).measured, HasSubstr("did not come back"));
+}
+
+TEST(Storage, a_tmpfs_of_one_megabyte_is_too_small_for_the_checkpoints) {
+  Directory directory;
+  if (!directory.mount_tmpfs("size=1m")) GTEST_SKIP() << "mounting a file system takes root";
+  const CheckResult result = run(check_storage, options_for(directory.path(), 2));
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(complaint_of(result), HasSubstr("3 checkpoints"));
+}
+
+TEST(Storage, a_read_only_mount_is_a_no_go) {
+  Directory directory;
+  if (!directory.mount_tmpfs("size=16m") || !directory.make_read_only()) {
+    GTEST_SKIP() << "mounting a file system takes root";
+  }
+  const CheckResult result = run(check_storage, options_for(directory.path(), 2));
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).measured, HasSubstr("Read-only file system"));
+}
+
+TEST(Machine, a_healthy_one_is_a_go_and_all_ranks_compute_alike) {
+  const CheckResult result = run(check_machine, options_for("", 2));
+  EXPECT_LE(result.standing(), Standing::note) << complaint_of(result);
+  EXPECT_EQ(result.measured["ranks"][0]["numerics"], result.measured["ranks"][1]["numerics_again"]);
+}
+
+TEST(Machine, a_low_limit_of_open_files_on_one_rank_is_a_no_go_there) {
+  const CheckResult result = run(check_machine, options_for("", 2), "few_files");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).where, HasSubstr("rank 1"));
+  EXPECT_THAT(worst(result).remedy, HasSubstr("ulimit -n"));
+}
+
+TEST(Machine, a_rank_that_dies_under_the_probe_cannot_be_told) {
+  const CheckResult result = run(check_machine, options_for("", 2), "dies");
+  EXPECT_EQ(result.standing(), Standing::unknown);
+  EXPECT_THAT(worst(result).measured, HasSubstr("rank 1"));
+}
+
+TEST(Memory, nano_fits_and_a_model_beyond_the_machine_does_not) {
+  Options options = options_for("", 2);
+  EXPECT_EQ(run(check_memory, options).standing(), Standing::go);
+  options.job.model.width = 16'384;
+  options.job.model.layers = 64;
+  const CheckResult result = run(check_memory, options);
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).measured, HasSubstr("available"));
+}
+
+TEST(Exchange, every_call_of_a_healthy_network_is_right) {
+  Loaded<Job> job = load_job("scenarios/jobs/nano-hybrid.yaml");
+  ASSERT_TRUE(job);
+  Options options = options_for("");
+  options.job = *job;
+  options.layout = {.dp = 2, .tp = 2};
+  const CheckResult result = run(check_exchange, options);
+  EXPECT_EQ(result.standing(), Standing::go) << complaint_of(result);
+  EXPECT_THAT(result.headline, HasSubstr("tp "));
+}
+
+TEST(Exchange, a_link_that_damages_what_it_carries_is_named_by_rank_and_group) {
+  const CheckResult result = run(check_exchange, options_for(""), "damaging_link");
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).needed, HasSubstr("predicted"));
+  EXPECT_THAT(worst(result).where, HasSubstr("[0-3]"));
+}
+
+TEST(Exchange, the_link_that_is_late_is_named) {
+  const CheckResult result = run(check_exchange, options_for(""), "slow_link");
+  ASSERT_EQ(result.standing(), Standing::no_go);
+  EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
+}
+
+TEST(Exchange, the_link_that_is_narrow_is_named) {
+  Options options = options_for("");
+  options.level = Level::standard;
+  const CheckResult result = run(check_exchange, options, "narrow_link");
+  ASSERT_EQ(result.standing(), Standing::no_go);
+  EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
+}
+
+// Entered by rank 1 of the test below.
+class QuarterOfACore {
+ public:
+  QuarterOfACore() {
+    std::error_code error;
+    fs::create_directory(quarter_group, error);
+    std::ofstream(quarter_group + "/cpu.cfs_period_us") << 100'000 << std::flush;
+    std::ofstream quota(quarter_group + "/cpu.cfs_quota_us");
+    quota << 25'000 << std::flush;
+    works_ = !error && quota.good();
+  }
+  ~QuarterOfACore() {
+    std::error_code ignored;
+    fs::remove(quarter_group, ignored);
+  }
+  bool works() const { return works_; }
+
+ private:
+  bool works_ = false;
+};
+
+TEST(Stragglers, a_rank_held_to_a_quarter_of_its_time_is_named) {
+  const QuarterOfACore quota;
+  if (!quota.works()) GTEST_SKIP() << "a quota of CPU time takes root and control groups of version 1";
+  // Where all cores are taken by others, everybody has but a quarter: then it is not told apart, and looked at again.
+  CheckResult result;
+  for (int tries = 0; tries < 3 && result.standing() != Standing::no_go; ++tries) {
+    result = run(check_stragglers, options_for("", 2), "quarter");
+  }
+  ASSERT_EQ(result.standing(), Standing::no_go) << result.headline;
+  EXPECT_EQ(worst(result).where, "rank 1");
+}
+
+TEST(Drills, the_loss_of_a_rank_by_a_real_kill_ends_equal_to_the_golden) {
+  const Directory directory;
+  const Options options = options_for(directory.path(), 2);
+  ::setenv(trouble_variable, "", 1);
+  Result<std::unique_ptr<ZygoteLauncher>> launcher = ZygoteLauncher::start_zygote();
+  ASSERT_TRUE(launcher);
+  Team team(**launcher);
+  Bench bench{.options = options, .team = team, .storage_answers = true};
+  const CheckResult result = run_drills(bench, {drills_of(options.job, options.layout).front()});
+  EXPECT_EQ(result.standing(), Standing::go) << complaint_of(result);
+  EXPECT_EQ(result.measured["drills"][0]["attempts"], 2);
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+
+TEST(Drills, an_engine_that_forgets_the_optimizers_step_is_a_no_go) {
+  Options options = options_for("");
+  Plan plan = plan_of(drills_of(options.job, options.layout).front(), options.job, options.layout);
+  plan.world = WorldKind::sim;
+  plan.mutant = "optimizer_step_reset";
+  Session session({});
+  const Result<RunReport> report = session.run(plan);
+  ASSERT_TRUE(report) << describe(report.error());
+  const Finding finding = judge_drill(drills_of(options.job, options.layout).front(), *report).front();
+  EXPECT_EQ(finding.standing, Standing::no_go);
+}
+
+TEST(Restore, a_checkpoint_is_restored_at_another_size_without_a_trace_and_one_flipped_bit_is_found) {
+  const Directory directory;
+  Options options = options_for(directory.path());
+  Plan plan = plan_of({.name = "undisturbed", .faults = {}}, options.job, options.layout);
+  Session session({});
+  const Result<RunReport> report = session.run(plan, {.directory = directory.path()});
+  ASSERT_TRUE(report && report->verdict == RunVerdict::pass);
+  options.job = plan.job;
+  options.layout = {.dp = 2};
+  options.restore = directory.path() / "disk";
+  const auto entries = [&] { return std::distance(fs::recursive_directory_iterator(options.restore), {}); };
+  const auto before = entries();
+  const CheckResult whole = run(check_restore, options);
+  EXPECT_EQ(whole.standing(), Standing::go) << complaint_of(whole);
+  EXPECT_THAT(whole.headline, HasSubstr("6-1-1 restored by 2 ranks"));
+  EXPECT_EQ(entries(), before);
+
+  for (const auto& entry : fs::recursive_directory_iterator(options.restore / "shards")) {
+    if (entry.path().string().find("/6-1-1/") == std::string::npos || !entry.is_regular_file()) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-1, std::ios::end);
+    const char flipped = static_cast<char>(file.peek() ^ 1);
+    file.seekp(-1, std::ios::end);
+    file.put(flipped);
+    break;
+  }
+  const CheckResult damaged = run(check_restore, options);
+  EXPECT_EQ(damaged.standing(), Standing::no_go);
+  EXPECT_THAT(worst(damaged).measured, HasSubstr("6-1-1"));
+}
+
+TEST(Preflight, the_quick_level_runs_its_checks_and_says_go) {
+  const Directory directory;
+  ::setenv(trouble_variable, "", 1);
+  std::vector<std::string> ended;
+  const Result<std::vector<CheckResult>> results =
+      run_checks(options_for(directory.path(), 2), [&](const CheckResult& result) { ended.push_back(result.name); });
+  ASSERT_TRUE(results);
+  EXPECT_EQ(exit_code_of(*results), 0);
+  EXPECT_THAT(ended, testing::ElementsAre("machine", "storage", "memory", "exchange", "restore"));
+}
+
+}  // namespace
+}  // namespace firedrill::preflight
