@@ -23,7 +23,8 @@ class FusedWeightByRank final : public Protocol {
     for (std::size_t i = 0; i + 1 < state.size(); ++i) {
       const TensorSlot* first = fused(state[i], 0);
       const TensorSlot* second = fused(state[i + 1], 1);
-      if (first == nullptr || second == nullptr) continue;  // also where the lanes still lie on two ranks
+      // Also where the lanes still lie on two ranks, or each rank holds a shard of them.
+      if (first == nullptr || second == nullptr || !first->whole() || !second->whole()) continue;
       const std::int64_t count = first->count();
       std::vector<float> files(static_cast<std::size_t>(2 * count));
       std::ranges::copy(state[i].value.as<float>().subspan(first->offset, count), files.begin());
