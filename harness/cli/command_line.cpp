@@ -169,7 +169,7 @@ const std::vector<Verb>& verbs() {
       {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
       {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false},
       {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},
-      {"preflight", "Go or no-go before a long run: machine, storage, memory", add_preflight, false},
+      {"preflight", "Go or no-go before a long run: machine, storage, network, drills", add_preflight, false},
       {"fit", "Plan a job's memory: does a layout fit, or which ones do", add_fit, false},
       {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false},
   };

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -216,6 +219,20 @@ TEST(Exchange, the_link_that_is_narrow_is_named) {
   EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
 }
 
+// The share of its time that this thread gets while it works for 300 ms.
+double share_of_a_core() {
+  const auto used = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec) + static_cast<double>(usage.ru_utime.tv_usec) / 1e6;
+  };
+  const double before = used();
+  const auto began = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - began < std::chrono::milliseconds(300)) {
+  }
+  return (used() - before) / 0.3;
+}
+
 // Entered by rank 1 of the test below.
 class QuarterOfACore {
  public:
@@ -240,10 +257,16 @@ class QuarterOfACore {
 TEST(Stragglers, a_rank_held_to_a_quarter_of_its_time_is_named) {
   const QuarterOfACore quota;
   if (!quota.works()) GTEST_SKIP() << "a quota of CPU time takes root and control groups of version 1";
-  // Where all cores are taken by others, everybody has but a quarter: then it is not told apart, and looked at again.
+  // Where others take all cores a healthy rank has but a quarter of one, too, and nobody stands out.
   CheckResult result;
+  double least = 1;
   for (int tries = 0; tries < 3 && result.standing() != Standing::no_go; ++tries) {
+    least = std::min(least, share_of_a_core());
     result = run(check_stragglers, options_for("", 2), "quarter");
+    least = std::min(least, share_of_a_core());
+  }
+  if (result.standing() != Standing::no_go && least < 0.8) {
+    GTEST_SKIP() << "this machine is busy: " << least << " of a core for one process";
   }
   ASSERT_EQ(result.standing(), Standing::no_go) << result.headline;
   EXPECT_EQ(worst(result).where, "rank 1");
