@@ -171,6 +171,7 @@ const std::vector<Verb>& verbs() {
       {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},
       {"preflight", "Go or no-go before a long run: machine, storage, network, drills", add_preflight, false},
       {"fit", "Plan a job's memory: does a layout fit, or which ones do", add_fit, false},
+      {"report", "Tell a kept run as metrics, trace or page", add_report, false},
       {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false},
   };
   return all;

@@ -41,7 +41,10 @@ RunReport run_one(Session& session, const Plan& plan, const std::optional<std::f
     }
   }
   Result<RunReport> run = session.run(plan, {.directory = directory});
-  if (run) return std::move(*run);
+  if (run) {
+    run->metrics = metrics_of(session.history(), plan, run->accounting);
+    return std::move(*run);
+  }
   const Error& error = run.error();
   const bool bad_input =
       error.code == Code::invalid_input || error.code == Code::mismatch || error.code == Code::not_found;

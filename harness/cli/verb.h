@@ -50,6 +50,7 @@ Work add_audit(CLI::App& app);
 Work add_crashcheck(CLI::App& app);
 Work add_fit(CLI::App& app);
 Work add_preflight(CLI::App& app);
+Work add_report(CLI::App& app);
 Work add_list(CLI::App& app);
 
 }  // namespace firedrill

@@ -22,24 +22,24 @@ Json json_of(const std::vector<SpentLine>& lines, const char* key) {
   return list;
 }
 
-std::string duration(std::int64_t nanoseconds) {
-  const auto ns = static_cast<double>(nanoseconds);
-  if (nanoseconds >= 1'000'000'000) return fmt::format("{:.2f} s", ns / 1e9);
-  if (nanoseconds >= 1'000'000) return fmt::format("{:.2f} ms", ns / 1e6);
-  return fmt::format("{:.1f} us", ns / 1e3);
-}
-
 std::string lines_of(const std::vector<SpentLine>& lines) {
   std::string text;
   for (const SpentLine& line : lines) {
     text += fmt::format("    {:<12} {:>10} {:>10} {:>10}  rank {}, step {}; waiting {} at most\n", line.what,
-                        duration(line.time.p50), duration(line.time.p95), duration(line.time.max), line.time.max_rank,
-                        line.time.max_step, duration(line.waiting.max));
+                        duration_text(line.time.p50), duration_text(line.time.p95), duration_text(line.time.max),
+                        line.time.max_rank, line.time.max_step, duration_text(line.waiting.max));
   }
   return text;
 }
 
 }  // namespace
+
+std::string duration_text(std::int64_t nanoseconds) {
+  const auto ns = static_cast<double>(nanoseconds);
+  if (nanoseconds >= 1'000'000'000) return fmt::format("{:.2f} s", ns / 1e9);
+  if (nanoseconds >= 1'000'000) return fmt::format("{:.2f} ms", ns / 1e6);
+  return fmt::format("{:.1f} us", ns / 1e3);
+}
 
 Json json_of(const Accounting& accounting) {
   Json json = {{"phases", json_of(accounting.phases, "phase")}, {"groups", json_of(accounting.groups, "group")}};

@@ -81,6 +81,7 @@ Json json_of(const RunReport& run) {
   }
   json["attempts"] = attempts_of(run);
   if (!run.accounting.empty()) json["accounting"] = json_of(run.accounting);
+  if (run.metrics) json["metrics"] = json_of(*run.metrics);
   json["placement"] = Json::array();
   for (const PlacementLine& line : run.placement) {
     json["placement"].push_back(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/history/accounting.h"
+#include "harness/report/metrics.h"
 
 namespace firedrill {
 
@@ -100,6 +101,7 @@ struct RunReport {
   std::vector<PropertyLine> properties;
   std::vector<AttemptLine> attempts;
   Accounting accounting;  // empty: not asked for
+  std::optional<Metrics> metrics;
   std::vector<AttributionLine> attribution;
   std::vector<PlacementLine> placement;
   std::vector<std::string> warnings;  // what works and yet costs time

@@ -115,6 +115,7 @@ std::string to_text(const RunReport& run) {
   if (run.verdict != RunVerdict::refused) {
     text += digests(run) + placement(run) + faults(run) + properties(run) + attempts(run) + attribution(run);
     text += to_text(run.accounting);
+    if (run.metrics) text += to_text(*run.metrics);
   }
   if (!run.directory.empty()) text += fmt::format("  kept in        {}\n", run.directory);
   return text;

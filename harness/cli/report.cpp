@@ -1,0 +1,121 @@
+// firedrill report RUN_DIR|REPORT [--metrics FILE]: what was kept of a run, told in other forms.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "harness/cli/verb.h"
+#include "harness/history/lines.h"
+#include "harness/run/run.h"
+
+namespace firedrill {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct ReportArguments {
+  std::string given;
+  std::string metrics;
+};
+
+// What a folder or a report file holds. A report of several runs, or of a verb that keeps no history, has no plan.
+struct Kept {
+  Json report;
+  std::optional<Plan> plan;
+  std::unique_ptr<Tables> tables = std::make_unique<Tables>();
+  History history{*tables};
+};
+
+Result<Json> read_report(const fs::path& file) {
+  std::ifstream stream(file);
+  std::stringstream text;
+  text << stream.rdbuf();
+  if (!stream) {
+    return Error{.code = Code::not_found,
+                 .message = fmt::format("cannot read {}", file.string()),
+                 .hint = "give a folder that `--out` kept, or a file that `--json` wrote"};
+  }
+  Json report = Json::parse(text.str(), nullptr, false);
+  if (report.is_object() && report.value("schema", Json()) == "firedrill.report/1" &&
+      report.value("runs", Json()).is_array()) {
+    return report;
+  }
+  return Error{.code = Code::invalid_input,
+               .message = fmt::format("{} is not a report: it does not say schema: firedrill.report/1", file.string()),
+               .hint = "give a folder that `--out` kept, or a file that `--json` wrote"};
+}
+
+Status read_kept(const fs::path& given, Kept& kept) {
+  const bool is_folder = fs::is_directory(given);
+  FD_TRY(kept.report, read_report(is_folder ? given / "report.json" : given));
+  if (!is_folder || !fs::exists(given / "history.jsonl")) return {};
+  FD_TRY(kept.plan, read_plan(given / "plan.json"));
+  return load_history((given / "history.jsonl").string(), kept.history);
+}
+
+// Into a file beside it first: a reader never sees half of it.
+Status write_whole(const std::string& file, std::string_view text) {
+  const fs::path beside = file + ".new";
+  std::ofstream stream(beside, std::ios::binary);
+  stream << text;
+  stream.close();
+  std::error_code failed;
+  if (stream) fs::rename(beside, file, failed);
+  if (stream && !failed) return {};
+  return Error{.code = Code::io_error,
+               .message = fmt::format("cannot write {}", file),
+               .hint = "is its directory there, and writable?"};
+}
+
+Error no_history(const ReportArguments& arguments, std::string_view option) {
+  return {.code = Code::invalid_input,
+          .message = fmt::format("{}: {} has no history.jsonl, from which it is made", option, arguments.given),
+          .hint = "give the folder of one run, kept by `firedrill run SCENARIO --out DIR`"};
+}
+
+Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
+  FD_TRY_VOID(read_kept(arguments.given, kept));
+  const auto wrote = [&report](const std::string& file) { report.lines.push_back(fmt::format("wrote {}", file)); };
+  if (!arguments.metrics.empty() && !kept.plan) return no_history(arguments, "--metrics");
+  if (!kept.plan) {
+    report.lines.push_back(fmt::format("{}: {}, {} runs; a history to tell more from was not kept",
+                                       kept.report.value("verb", "?"), kept.report.value("verdict", "?"),
+                                       kept.report["runs"].size()));
+    return {};
+  }
+  const Plan& plan = *kept.plan;
+  const Metrics metrics = metrics_of(kept.history, plan, account_of(kept.history, plan));
+  report.more["metrics"] = json_of(metrics);
+  report.lines.push_back(fmt::format("{}  {}  ({}, {}, seed {})", kept.report.value("verdict", "?"), plan.scenario,
+                                     to_string(plan.world), to_string(plan.layout), plan.seed));
+  report.lines.push_back(to_text(metrics));
+  if (!arguments.metrics.empty()) {
+    const MetricLabels labels{
+        .scenario = plan.scenario, .world = std::string(to_string(plan.world)), .layout = to_string(plan.layout)};
+    FD_TRY_VOID(write_whole(arguments.metrics, to_open_metrics(metrics, labels)));
+    wrote(arguments.metrics);
+  }
+  return {};
+}
+
+VerbResult work(const ReportArguments& arguments) {
+  VerbResult result;
+  Kept kept;
+  if (const Status done = write_all(arguments, kept, result.report); !done) {
+    result.mistakes.push_back(describe(done.error()));
+  }
+  return result;
+}
+
+}  // namespace
+
+Work add_report(CLI::App& app) {
+  auto arguments = std::make_shared<ReportArguments>();
+  app.add_option("run", arguments->given, "A folder that a run was kept in, or a report file")->required();
+  app.add_option("--metrics", arguments->metrics, "Write the metrics as OpenMetrics text");
+  return [arguments](const CommonOptions&, Streams) { return work(*arguments); };
+}
+
+}  // namespace firedrill
