@@ -344,4 +344,30 @@ void visit(V& v, CrashSpec& crash) {
   v.field("twice", crash.twice);
 }
 
+// explore: {weights: {kill: 5, bit_flip: 0}}
+struct WeightsText {
+  std::vector<KindWeight>& weights;
+};
+template <class V>
+void visit(V& v, WeightsText& text) {
+  std::vector<KindWeight> read;
+  for (const FaultKindInfo& info : fault_kinds()) {
+    std::optional<std::uint32_t> weight;
+    for (const KindWeight& each : text.weights) {
+      if (each.kind == info.kind) weight = each.weight;
+    }
+    v.field(info.name, weight, !weight);
+    if (weight) read.push_back({info.kind, *weight});
+  }
+  text.weights = std::move(read);
+}
+
+struct ExploreText {
+  std::vector<KindWeight>& weights;
+};
+template <class V>
+void visit(V& v, ExploreText& text) {
+  v.field("weights", WeightsText{text.weights});
+}
+
 }  // namespace firedrill

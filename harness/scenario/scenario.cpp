@@ -183,6 +183,7 @@ void visit(V& v, ScenarioText& text) {
   v.field("recovery", scenario.recovery);
   v.field("expect", scenario.expect);
   v.field("crash", scenario.crash);
+  v.field("explore", ExploreText{scenario.weights}, scenario.weights.empty());
   v.field("seed", scenario.seed);
 }
 

@@ -1,0 +1,62 @@
+// What a drawn plan needs so that a right engine survives it.
+#include <algorithm>
+
+#include "faults/budget.h"
+#include "harness/explore/swarm/options.h"
+#include "harness/explore/swarm/swarm.h"
+
+namespace firedrill {
+namespace {
+
+bool loses_a_node(const FaultSpec& fault) {
+  return fault.kind == FaultKind::kill_node || fault.kind == FaultKind::lose_unsynced_data ||
+         fault.kind == FaultKind::lose_unsynced_names;
+}
+
+int nodes_of(const Job& job, const Layout& layout) { return node_of(job, layout.world_size() - 1) + 1; }
+
+void add_missing_nodes(const Plan& plan, std::vector<std::string>& reasons) {
+  const auto lost = static_cast<int>(std::ranges::count_if(plan.faults, loses_a_node));
+  const RecoverySpec& recovery = plan.recovery;
+  if (recovery.policy == RecoveryPolicy::spare && recovery.spares < lost) {
+    reasons.emplace_back("more nodes are lost than there are spares");
+  }
+  if (recovery.policy == RecoveryPolicy::fewer &&
+      nodes_of(plan.job, *recovery.layout) + lost > nodes_of(plan.job, plan.layout)) {
+    reasons.emplace_back("too few nodes are left");
+  }
+}
+
+}  // namespace
+
+void cover_damage(Plan& plan) {
+  for (const FaultSpec& fault : plan.faults) {
+    const bool compute = fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
+    const bool calls = info_of(fault.kind).harm == Harm::call || fault.kind == FaultKind::corrupt_payload;
+    for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
+      if (layout == nullptr) continue;
+      if (compute) layout->rerun = true;
+      if (calls) layout->guard = Guard::check;
+    }
+  }
+}
+
+int restarts_for(const Plan& plan) {
+  return attempts_ended_at_most(plan.faults, plan.job).value_or(static_cast<int>(plan.faults.size()));
+}
+
+std::vector<std::string> beyond_budget(const Plan& plan) {
+  std::vector<std::string> reasons = mistakes_in_budget(plan.faults, plan.job, plan.recovery.budget);
+  for (const Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
+    if (layout == nullptr) continue;
+    for (std::string& reason : mistakes_in_cover(plan.faults, *layout)) reasons.push_back(std::move(reason));
+  }
+  for (std::string& reason : mistakes_in_number(plan.faults)) reasons.push_back(std::move(reason));
+  for (const FaultSpec& fault : plan.faults) {
+    if (hits_the_only_checkpoint(plan, fault)) reasons.emplace_back("the only checkpoint may be damaged");
+  }
+  add_missing_nodes(plan, reasons);
+  return reasons;
+}
+
+}  // namespace firedrill

@@ -1,0 +1,39 @@
+#include "harness/explore/swarm/places.h"
+
+#include <utility>
+
+namespace firedrill {
+
+const Places::ByPhase& Places::of(const FaultSpec& fault) {
+  const bool behind_a_restart = fault.at.attempt.value_or(1) > 1;
+  const auto [slot, fresh] = known_.try_emplace({fault.kind, fault.target, behind_a_restart, fault.at.path});
+  if (fresh) {
+    FaultSpec like{.kind = fault.kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
+    like.target = fault.target;
+    for (const FaultPlace& place : places_of(like, census_)) {
+      slot->second[static_cast<std::size_t>(place.phase)].push_back(place);
+    }
+  }
+  return slot->second;
+}
+
+bool Places::draw(Rng& rng, FaultSpec& fault) {
+  const ByPhase& by_phase = of(fault);
+  std::uint64_t total = 0;
+  const PhaseWeights& weights = phase_weights();
+  for (std::size_t i = 0; i < by_phase.size(); ++i) total += by_phase[i].empty() ? 0 : weights[i];
+  if (total == 0) return false;
+  std::uint64_t at = rng.below(total);
+  for (std::size_t i = 0; i < by_phase.size(); ++i) {
+    const std::uint64_t weight = by_phase[i].empty() ? 0 : weights[i];
+    if (at >= weight) {
+      at -= weight;
+      continue;
+    }
+    fault = placed(std::move(fault), by_phase[i][rng.below(by_phase[i].size())]);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace firedrill

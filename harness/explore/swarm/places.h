@@ -1,0 +1,35 @@
+// Places: where in the runs of one job variant and layout a fault of a kind fires, learned from a run that is killed
+// once in the middle, so that the attempt behind a restart is known too.
+//
+// Threads: one. Errors: none; a kind without a place has an empty list.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "engine/base/rng.h"
+#include "faults/census.h"
+#include "harness/explore/swarm/weights.h"
+
+namespace firedrill {
+
+class Places {
+ public:
+  explicit Places(Census census) : census_(std::move(census)) {}
+
+  // Draws one for a fault with these options in this attempt: first the phase by its weight, then any of its calls.
+  // Attempts behind the second are taken to be like it. Sets rank, step, phase and nth. False: there is none.
+  bool draw(Rng& rng, FaultSpec& fault);
+
+ private:
+  using ByPhase = std::array<std::vector<FaultPlace>, phase_count>;
+  const ByPhase& of(const FaultSpec& fault);
+
+  Census census_;
+  std::map<std::tuple<FaultKind, Target, bool, std::string>, ByPhase> known_;  // bool: behind a restart
+};
+
+}  // namespace firedrill

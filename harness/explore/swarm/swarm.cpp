@@ -1,0 +1,246 @@
+#include "harness/explore/swarm/swarm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "faults/budget.h"
+#include "harness/explore/swarm/options.h"
+#include "harness/run/layout_drill.h"
+
+namespace firedrill {
+namespace {
+
+constexpr int draws_max = 8;  // of a plan, until one is within its budget
+constexpr int faults_max = 3;
+
+// What of a job decides which calls its ranks make, beside what its digest says.
+std::string key_of(const Job& job) {
+  const CheckpointSpec& saves = job.checkpoint;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", job.batch.accumulation, job.optimizer.clip, job.model.dropout,
+                     job.data.shuffle, saves.every, saves.keep_validated, static_cast<int>(saves.mode),
+                     static_cast<int>(saves.catalog), saves.failures_max, job.cluster.ranks_per_node,
+                     job.cluster.deadline.count());
+}
+
+template <class T>
+const T& any_of(Rng& rng, const std::vector<T>& list) {
+  return list[rng.below(list.size())];
+}
+
+// One kill in the middle: the census of the attempt behind it counts for all later ones.
+Plan counted_plan(const Plan& plan, const Layout& layout) {
+  Plan counted = plan;
+  counted.layout = layout;
+  counted.world = WorldKind::sim;
+  counted.mutant.clear();
+  counted.seed = 1;
+  counted.recovery = {.budget = 1};
+  counted.faults = {FaultSpec{
+      .kind = FaultKind::kill, .at = {.rank = 0, .step = plan.job.steps / 2 + 1, .phase = Phase::backward}}};
+  return counted;
+}
+
+// Now and then, what no fault of the plan asks for.
+void draw_checks(Rng& rng, Plan& plan) {
+  const std::uint64_t guard = rng.below(8);
+  const int replicas = rng.chance(1, 8) ? 1 + static_cast<int>(rng.below(3)) : 0;
+  const bool rerun = rng.chance(1, 16);
+  for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
+    if (layout == nullptr) continue;
+    layout->guard = guard < 6 ? Guard::off : guard == 6 ? Guard::record : Guard::check;
+    layout->replica_check = replicas;
+    layout->rerun = rerun;
+  }
+}
+
+// Which attempt a further fault is for: mostly the last that those before it can lead to.
+int draw_attempt(Rng& rng, const Plan& plan) {
+  const int last = 1 + restarts_for(plan);
+  if (last == 1 || rng.chance(3, 4)) return last;
+  return 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(last)));
+}
+
+// A plan that no system survives: it must end in words.
+void go_beyond(Rng& rng, Plan& plan) {
+  FaultSpec& last = plan.faults.back();
+  switch (rng.below(3)) {
+    case 0: plan.recovery.budget = std::max(0, plan.recovery.budget - 1); break;
+    case 1:
+      last.times = 0;
+      last.at.attempt.reset();
+      break;
+    default:
+      last.kind = FaultKind::kill;
+      last.times = 0;
+      last.at = {.attempt = std::nullopt, .rank = 0, .phase = Phase::commit};
+      break;
+  }
+}
+
+}  // namespace
+
+Swarm::Swarm(Plan base, const SwarmOptions& options)
+    : base_(std::move(base)),
+      options_(options),
+      variants_(job_variants(base_.job, options.variants_max, base_.seed)),
+      weights_(weights_of(options.weights, base_.world)) {
+  for (const Job& job : variants_) {
+    std::vector<Layout> layouts = {base_.layout};
+    if (options_.other_layouts) layouts = drill_layouts(job, options_.ranks_max);
+    layouts_.push_back(std::move(layouts));
+  }
+}
+
+Swarm::Kinds Swarm::draw_kinds(Rng& rng) const {
+  Kinds kinds;
+  while (kinds.total == 0) {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      // A few kinds at a time meet more often than all at once, and what one kind hides another one shows.
+      kinds.weights[i] = rng.chance(1, 3) ? weights_[i] << rng.below(3) : 0;
+      kinds.total += kinds.weights[i];
+    }
+  }
+  return kinds;
+}
+
+void Swarm::draw_job_and_layouts(Rng& rng, Plan& plan) const {
+  const auto variant = static_cast<std::size_t>(rng.below(variants_.size()));
+  plan.job = variants_[variant];
+  plan.run_id = run_id_of(plan.job);
+  if (!options_.other_layouts) return;
+  const std::vector<Layout>& layouts = layouts_[variant];
+  plan.layout = any_of(rng, layouts);
+  plan.recovery = {};
+  const std::uint64_t policy = rng.below(8);
+  if (policy < 3) plan.recovery.layout = any_of(rng, layouts);
+  if (policy == 3 && base_.world == WorldKind::sim) {
+    plan.recovery.policy = RecoveryPolicy::spare;
+    plan.recovery.spares = faults_max;
+  }
+  if (policy == 4) {
+    const Layout& fewer = any_of(rng, layouts);
+    if (fewer.world_size() < plan.layout.world_size()) {
+      plan.recovery.policy = RecoveryPolicy::fewer;
+      plan.recovery.layout = fewer;
+    }
+  }
+}
+
+Swarm::Kinds Swarm::only_kills() {
+  Kinds kinds;
+  kinds.weights[static_cast<std::size_t>(FaultKind::kill)] = 1;
+  kinds.total = 1;
+  return kinds;
+}
+
+Result<Places*> Swarm::places_for(Session& session, const Plan& plan, int attempt) {
+  const Layout& layout = plan.layout_of(attempt);
+  std::string key = fmt::format("{} {}", key_of(plan.job), to_string(layout));
+  const auto known = places_.find(key);
+  if (known != places_.end()) return &known->second;
+  FD_TRY(Census census, session.census(counted_plan(plan, layout)));
+  return &places_.emplace(std::move(key), Places(std::move(census))).first->second;
+}
+
+Status Swarm::draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& plan) {
+  std::uint64_t at = rng.below(kinds.total);
+  std::size_t kind = 0;
+  while (at >= kinds.weights[kind]) at -= kinds.weights[kind++];
+  FaultSpec fault{.kind = static_cast<FaultKind>(kind)};
+  fault.may_not_fire = true;  // another fault may end the attempt first
+  fault.at.attempt = draw_attempt(rng, plan);
+  draw_target(rng, fault);
+  plan.faults.push_back(fault);
+  cover_damage(plan);
+  FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
+  if (places->draw(rng, plan.faults.back())) {
+    draw_options(rng, plan, plan.faults.back());
+  } else {
+    plan.faults.pop_back();
+  }
+  return {};
+}
+
+Status Swarm::draw_faults(Session& session, Rng& rng, const Kinds& kinds, Plan& plan) {
+  plan.faults.clear();
+  const int count = std::array{1, 1, 2, 2, faults_max}[rng.below(5)];
+  for (int i = 0; i < count; ++i) FD_TRY_VOID(draw_fault(session, rng, kinds, plan));
+  plan.recovery.budget = restarts_for(plan);
+  return {};
+}
+
+Result<Drawn> Swarm::draw(Session& session, std::uint64_t seed) {
+  Rng rng(seed * 0xD1B54A32D192ED03ULL + 0x3C6EF372FE94F82BULL);
+  const bool go_on = options_.beyond_budget && rng.chance(1, 50);
+  Drawn drawn;
+  for (int i = 0; i < draws_max; ++i) {
+    drawn.plan = base_;
+    drawn.plan.seed = rng.next();
+    draw_job_and_layouts(rng, drawn.plan);
+    draw_checks(rng, drawn.plan);
+    FD_TRY_VOID(draw_faults(session, rng, i + 1 < draws_max ? draw_kinds(rng) : only_kills(), drawn.plan));
+    if (!drawn.plan.faults.empty() && beyond_budget(drawn.plan).empty()) break;
+  }
+  if (go_on && !drawn.plan.faults.empty()) {
+    go_beyond(rng, drawn.plan);
+    drawn.beyond_budget = !beyond_budget(drawn.plan).empty();
+  }
+  return drawn;
+}
+
+Result<Drawn> Swarm::mutate(Session& session, const Plan& parent, std::uint64_t seed) {
+  Rng rng(seed * 0xA0761D6478BD642FULL + 0xE7037ED1A0B428DBULL);
+  for (int i = 0; i < draws_max; ++i) {
+    Plan plan = parent;
+    FD_TRY_VOID(edit(session, rng, plan));
+    plan.recovery.budget = restarts_for(plan);
+    if (!plan.faults.empty() && beyond_budget(plan).empty()) return Drawn{.plan = std::move(plan)};
+  }
+  return draw(session, seed);
+}
+
+Status Swarm::edit(Session& session, Rng& rng, Plan& plan) {
+  const std::size_t any = plan.faults.empty() ? 0 : static_cast<std::size_t>(rng.below(plan.faults.size()));
+  switch (rng.below(5)) {
+    case 0: plan.seed = rng.next(); return {};
+    case 1:
+      if (plan.faults.size() > 1) plan.faults.erase(plan.faults.begin() + static_cast<std::ptrdiff_t>(any));
+      return {};
+    case 2:
+      if (std::ssize(plan.faults) >= faults_max) plan.faults.erase(plan.faults.begin() + static_cast<std::ptrdiff_t>(any));
+      return draw_fault(session, rng, draw_kinds(rng), plan);
+    case 3: return move_fault(session, rng, plan, any);
+    default: {
+      const Plan before = plan;
+      draw_job_and_layouts(rng, plan);
+      draw_checks(rng, plan);
+      plan.faults.clear();
+      for (const FaultSpec& fault : before.faults) {
+        plan.faults.push_back(fault);
+        cover_damage(plan);
+        FD_TRY_VOID(move_fault(session, rng, plan, plan.faults.size() - 1));
+      }
+      return {};
+    }
+  }
+}
+
+Status Swarm::move_fault(Session& session, Rng& rng, Plan& plan, std::size_t index) {
+  if (index >= plan.faults.size()) return {};
+  FaultSpec& fault = plan.faults[index];
+  if (!fault.at.attempt) return {};
+  FaultSpec moved = fault;
+  // What the options of a kind mean may hang on the place, as a peer does.
+  moved = FaultSpec{.kind = fault.kind, .at = {.attempt = fault.at.attempt}, .may_not_fire = true};
+  draw_target(rng, moved);
+  FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
+  if (!places->draw(rng, moved)) return {};
+  draw_options(rng, plan, moved);
+  fault = moved;
+  return {};
+}
+
+}  // namespace firedrill
