@@ -42,8 +42,10 @@ void Disk::reset(const DiskOptions& options) {
   options_ = options;
   for (std::size_t i = 0; i < inode_count_; ++i) inodes_[i].clear();
   inode_count_ = 0;
+  paths_.depend(options.dependent, options.witness);
   paths_.reset();
   view_digest_[live] = view_digest_[durable] = {};
+  dependents_.clear();
   used_ = 0;
   operations_ = 0;
   ++generation_;
@@ -337,14 +339,32 @@ void Disk::count_content(std::size_t view, InodeId inode, bool add) {
   const Inode& node = at(inode);
   for (const PathId path : node.paths[view]) {
     Digest& counted = paths_[path].term[view];
+    Digest* dependent = paths_[path].witness == 0 ? nullptr : &dependents_of(paths_[path].witness).sum[view];
     if (add) {
       counted = term(view, inode, path);
       add_to(view_digest_[view], counted);
+      if (dependent != nullptr) add_to(*dependent, counted);
     } else {
       take_from(view_digest_[view], counted);
+      if (dependent != nullptr) take_from(*dependent, counted);
     }
   }
   if (view == live && !node.paths[live].empty()) used_ += add ? node.content[live].size() : -node.content[live].size();
+}
+
+Disk::Dependents& Disk::dependents_of(PathId witness) {
+  for (Dependents& each : dependents_) {
+    if (each.witness == witness) return each;
+  }
+  return dependents_.emplace_back(Dependents{.witness = witness, .sum = {}});
+}
+
+Digest Disk::digest_of_witnessed(View view) const {
+  Digest digest = view_digest_[index(view)];
+  for (const Dependents& each : dependents_) {
+    if (paths_[each.witness].inode[index(view)] == none) take_from(digest, each.sum[index(view)]);
+  }
+  return digest;
 }
 
 Digest Disk::term(std::size_t view, InodeId inode, PathId path) const {

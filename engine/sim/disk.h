@@ -64,6 +64,10 @@ struct DiskRecord {
 struct DiskOptions {
   std::int64_t capacity = std::int64_t{1} << 40;  // bytes of named files
   bool log = false;                               // keep DiskRecords
+  // What lies below `dependent`/NAME has `witness`/NAME for its witness: without that it means nothing to whoever looks
+  // at the disk.
+  std::string_view dependent = {};
+  std::string_view witness = {};
 };
 
 // Asked before each operation of a file system made by Disk::files: the place to spend time, and to refuse.
@@ -94,6 +98,8 @@ class Disk {
   std::function<Time(int node)> clock;
 
   Digest digest(View view) const { return view_digest_[index(view)]; }
+  // The same without what has no witness; see DiskOptions.
+  Digest digest_of_witnessed(View view) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
 
@@ -209,6 +215,11 @@ class Disk {
   void unreach(std::size_t view, InodeId inode, PathId path);
   // Takes the file out of a view's digest before its content changes, and puts it back after.
   void count_content(std::size_t view, InodeId inode, bool add);
+  struct Dependents {
+    PathId witness;
+    Digest sum[2];  // of their terms, by view
+  };
+  Dependents& dependents_of(PathId witness);
   Digest term(std::size_t view, InodeId inode, PathId path) const;
   void note_change(const DiskChange& change, InodeId file = none, std::int64_t offset = 0, const Value& bytes = {});
 
@@ -232,6 +243,7 @@ class Disk {
   std::size_t inode_count_ = 0;
   PathTable paths_;
   Digest view_digest_[2];
+  std::vector<Dependents> dependents_;
   std::int64_t used_ = 0;
   std::uint64_t operations_ = 0;
   std::uint64_t generation_ = 0;

@@ -22,6 +22,7 @@ class PathTable {
     PathId parent = 0;                // known once asked for; 0 (the root itself) until then
     std::uint32_t inode[2] = {0, 0};  // 0: nothing there
     Digest term[2];                   // what it adds to the view's digest now
+    PathId witness = 0;               // see depend(); 0: none
   };
 
   static constexpr PathId root = 0;
@@ -34,6 +35,11 @@ class PathTable {
     entry.text = path;
     entry.digest = digest_of(path);
     ids_.emplace(entry.text, id);
+    const std::size_t size = directory_.size();
+    if (size > 0 && path.size() > size && path.starts_with(directory_) && path[size] == '/') {
+      const std::string_view rest = std::string_view(entry.text).substr(size + 1);
+      entry.witness = intern(witness_ + std::string(rest.substr(0, rest.find('/'))));
+    }
     return id;
   }
   // The directory part as a path of its own.
@@ -53,19 +59,30 @@ class PathTable {
   Entry& operator[](PathId id) { return entries_[id]; }
   const Entry& operator[](PathId id) const { return entries_[id]; }
 
+  // `directory`/NAME and all below it have `witness`/NAME for their witness. Forgets all texts.
+  void depend(std::string_view directory, std::string_view witness) {
+    if (directory_ == directory) return;
+    directory_ = directory;
+    witness_ = std::string(witness) + "/";
+    forget();
+  }
+
   // Nothing stands anywhere. Forgets the texts only when there are too many of them.
   void reset() {
-    static constexpr std::size_t kept_max = 1 << 16;
-    if (entries_.size() > kept_max) {
-      ids_.clear();
-      entries_.clear();
-      intern("");
-      return;
-    }
+    static constexpr std::size_t kept_max = 1 << 12;  // each of them costs at every reset
+    if (entries_.size() > kept_max) return forget();
     for (Entry& entry : entries_) entry.inode[0] = entry.inode[1] = 0;
   }
 
  private:
+  void forget() {
+    ids_.clear();
+    entries_.clear();
+    intern("");
+  }
+
+  std::string directory_;
+  std::string witness_;
   std::deque<Entry> entries_;                         // never moves: names point into the texts
   std::unordered_map<std::string_view, PathId> ids_;  // never iterated
 };

@@ -33,8 +33,9 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
       checked_(options.memo ? static_cast<Compute&>(memo_) : direct_),
       kernels_(options.digest_check ? static_cast<Compute&>(checked_)
                                     : (options.memo ? static_cast<Compute&>(memo_) : direct_)) {
-  resources_.machine.reset(
-      {.schedule = {.seed = subject.plan.seed}, .costs = costs_of(subject.plan.job.cluster), .disk = {}});
+  resources_.machine.reset({.schedule = {.seed = subject.plan.seed},
+                            .costs = costs_of(subject.plan.job.cluster),
+                            .disk = {.dependent = "shards", .witness = "manifests"}});
   if (options_.recorder != nullptr) {
     options_.recorder->number_by([&resources] { return resources.machine.disk().operations(); });
   }
@@ -80,6 +81,7 @@ Result<AttemptResult> SimWorld::run_attempt(const AttemptOrder& order) {
   for (int rank = 0; rank < attempt.world_size(); ++rank)
     ranks_.push_back(std::make_unique<RankBox>(*this, attempt, rank, order));
   attempt.on_rank_end = [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->announce_end(); };
+  attempt.on_message = nullptr;  // an attempt of an earlier world may have left its own
   if (options_.probes) {
     attempt.on_message = [this](int rank, int peer, int sent_in) {
       emit(recorder_, ranks_[static_cast<std::size_t>(rank)]->position(),
