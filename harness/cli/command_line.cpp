@@ -166,6 +166,7 @@ const std::vector<Verb>& verbs() {
       {"replay", "Run a saved plan again: same history", add_replay, true},
       {"shrink", "Shrink a saved plan that fails to the fewest and simplest faults", add_shrink, true},
       {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false},
+      {"explore", "Try drawn combinations of job options, layout, faults and schedule", add_explore, true},
       {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
       {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false},
       {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},

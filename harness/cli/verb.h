@@ -48,6 +48,7 @@ Work add_shrink(CLI::App& app);
 Work add_sweep(CLI::App& app);
 Work add_audit(CLI::App& app);
 Work add_crashcheck(CLI::App& app);
+Work add_explore(CLI::App& app);
 Work add_fit(CLI::App& app);
 Work add_preflight(CLI::App& app);
 Work add_report(CLI::App& app);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <utility>
 
 #include "engine/job/placement.h"
 #include "engine/train/device/job_compute.h"
@@ -98,6 +100,7 @@ struct Session::Impl {
 
   Result<Prepared*> prepare(const Job& job);
   Result<Prepared*> prepare(const Plan& plan);
+  Status compute_golden(Prepared& job, const GoldenKey& key);
   Result<const Golden*> golden_of(Prepared& prepared);
   // The same for a run of this plan: with the runs of tensors that its ranks hold.
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
@@ -169,10 +172,33 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
       return &*job.golden;
     }
   }
+  FD_TRY_VOID(compute_golden(job, key));
+  return &*job.golden;
+}
+
+// Nobody has recorded it: of an earlier session of this build, or by running the job.
+Status Session::Impl::compute_golden(Prepared& job, const GoldenKey& key) {
+  const auto file = options.golden_cache / golden_file_name(job.job.name, key);
+  if (!options.golden_cache.empty()) {
+    Result<Golden> cached = read_golden(file);
+    if (cached && cached->key == key) {
+      job.golden = std::move(*cached);
+      job.golden_note = fmt::format("kept in {}", std::filesystem::proximate(file).string());
+      return {};
+    }
+  }
   tell(fmt::format("recording the golden of {}: no recorded one has its key", job.job.name));
   FD_TRY(job.golden, record_golden(job.job, job.model, job.corpus, key.numerics));
   job.golden_note = "computed now: no recorded golden has this key";
-  return &*job.golden;
+  if (options.golden_cache.empty()) return {};
+  // Sessions of other threads may do the same: each writes a file of its own, and the last name wins.
+  auto own = file;
+  own += fmt::format(".{:x}", reinterpret_cast<std::uintptr_t>(this));
+  FD_TRY_VOID(write_golden(*job.golden, own));
+  std::error_code failed;
+  std::filesystem::rename(own, file, failed);
+  if (failed) return Error{.code = Code::io_error, .message = fmt::format("{}: {}", file.string(), failed.message())};
+  return {};
 }
 
 Result<const Golden*> Session::Impl::golden_of(Prepared& job, const Plan& plan) {
@@ -290,7 +316,7 @@ Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
   FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, {}));
   append_golden(*golden, impl_->history);
   const std::vector<Judged> judged = judge_all(Case(impl_->history, plan));
-  Trial trial{.verdict = verdict_of(outcome, judged)};
+  Trial trial{.verdict = verdict_of(outcome, judged), .check_failed = outcome.check_failed};
   if (const Judged* bad = first_bad(judged)) {
     trial.property = bad->property->name;
     trial.evidence = bad->verdict.evidence;
@@ -301,6 +327,15 @@ Result<Trial> Session::trial(const Plan& plan, bool with_digest) {
   if (with_digest) trial.history = impl_->history.digest();
   return trial;
 }
+
+Result<Trial> Session::trial_without_memo(const Plan& plan) {
+  const bool memo = std::exchange(impl_->options.memo, false);
+  Result<Trial> trial = this->trial(plan, true);
+  impl_->options.memo = memo;
+  return trial;
+}
+
+const sim::MemoCounters& Session::memo_counters() const { return impl_->resources.memo.counters(); }
 
 Result<Census> Session::census(const Plan& given) {
   Plan plan = given;

@@ -12,6 +12,7 @@
 
 #include "engine/base/result.h"
 #include "faults/census.h"
+#include "engine/sim/memo.h"
 #include "harness/check/properties.h"
 #include "harness/golden/golden.h"
 #include "harness/plan/plan.h"
@@ -22,6 +23,9 @@ namespace firedrill {
 struct SessionOptions {
   // Where recorded goldens are looked up; empty: they are always recorded anew.
   std::filesystem::path golden_directory = {};
+  // Where goldens that no one has recorded are kept for the next session, as files of the golden format; it must belong
+  // to this build alone. Empty: they are computed by each session.
+  std::filesystem::path golden_cache = {};
   bool memo = true;
   bool probes = true;  // off: only what really happens is judged, not what would be found at each moment (sim world)
   // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
@@ -40,6 +44,7 @@ struct Trial {
   std::string_view property;  // the first that failed or is unknown; empty if none
   std::string evidence;       // of that property
   int faults_fired = 0;
+  bool check_failed = false;  // one of our own checks, in the engine or in the world
   Digest history;  // only if asked for
 };
 
@@ -52,6 +57,10 @@ class Session {
   Result<RunReport> run(const Plan& plan, const RunOptions& options = {});
   // The same in the sim world, without a report.
   Result<Trial> trial(const Plan& plan, bool with_digest = false);
+  // The same without the memo, with the digest of the history.
+  Result<Trial> trial_without_memo(const Plan& plan);
+  // What the runs of this session took from the memo so far.
+  const sim::MemoCounters& memo_counters() const;
   // The calls of a run of the plan in the sim world: without faults, those of an undisturbed one; with a fault that
   // ends its first attempt, those of the second one too. Not judged; a run that does not get to its end is an error.
   Result<Census> census(const Plan& plan);

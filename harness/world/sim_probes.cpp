@@ -11,8 +11,7 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
   const sim::Disk& disk = resources_.machine.disk();
   const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
   // The right engine and the audit look at no shard whose manifest is not there; a mutant may look anywhere.
-  const bool by_manifests =
-      subject_.plan.mutant.empty() && subject_.plan.job.checkpoint.catalog == CatalogKind::files;
+  const bool by_manifests = subject_.plan.mutant.empty() && subject_.plan.job.checkpoint.catalog == CatalogKind::files;
   Event event = place;
   try {
     event.a = prober_.ask(by_manifests ? disk.digest_of_witnessed(side) : disk.digest(side), kernels_, view,

@@ -13,12 +13,12 @@ namespace {
 
 // Changes of a rank's, the group's or the run's state. What only waits, looks or measures is not among them.
 constexpr EventKind state_kinds[] = {
-    EventKind::attempt_ended,     EventKind::rank_ended,     EventKind::node_lost,       EventKind::run_ended,
-    EventKind::floor_lowered,     EventKind::fault_fired,    EventKind::step_done,       EventKind::found,
-    EventKind::restored,          EventKind::started_fresh,  EventKind::save_dispatched, EventKind::committed,
-    EventKind::validated,         EventKind::save_failed,    EventKind::acknowledged,    EventKind::retired,
-    EventKind::rejected,          EventKind::damage,         EventKind::suspected,       EventKind::replicas_compared,
-    EventKind::rerun_differed,    EventKind::preempt_agreed,
+    EventKind::attempt_ended,  EventKind::rank_ended,     EventKind::node_lost,       EventKind::run_ended,
+    EventKind::floor_lowered,  EventKind::fault_fired,    EventKind::step_done,       EventKind::found,
+    EventKind::restored,       EventKind::started_fresh,  EventKind::save_dispatched, EventKind::committed,
+    EventKind::validated,      EventKind::save_failed,    EventKind::acknowledged,    EventKind::retired,
+    EventKind::rejected,       EventKind::damage,         EventKind::suspected,       EventKind::replicas_compared,
+    EventKind::rerun_differed, EventKind::preempt_agreed,
 };
 
 // Whose name is the identity of a checkpoint; other names are words, and may tell times.
@@ -121,8 +121,8 @@ bool Coverage::add(const Sighting& sighting) {
 std::vector<std::string> Coverage::features() const {
   std::vector<std::string> list;
   for (const Reach& reach : reached_) {
-    list.push_back(fmt::format("{}{} {} {}", reach_feature, to_string(reach.kind), to_string(reach.phase),
-                               reach.operation));
+    list.push_back(
+        fmt::format("{}{} {} {}", reach_feature, to_string(reach.kind), to_string(reach.phase), reach.operation));
   }
   for (std::size_t i = 0; i < situations().size(); ++i) {
     for (std::size_t j = 0; j <= i; ++j) {

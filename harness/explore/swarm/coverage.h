@@ -49,7 +49,7 @@ class Coverage {
 
   std::size_t distinct_histories() const { return histories_.size(); }
   const std::set<Reach>& reached() const { return reached_; }
-  SituationSet situations() const { return situations_; }
+  SituationSet came_about() const { return situations_; }
 
  private:
   std::unordered_set<Digest> histories_;  // counted only

@@ -78,8 +78,8 @@ bool died_in_recovery(const Case& run, const AttemptSpan& attempt) {
 }
 
 int attempts_dead_in_recovery(const Case& run) {
-  return static_cast<int>(
-      std::ranges::count_if(run.attempts(), [&](const AttemptSpan& attempt) { return died_in_recovery(run, attempt); }));
+  return static_cast<int>(std::ranges::count_if(
+      run.attempts(), [&](const AttemptSpan& attempt) { return died_in_recovery(run, attempt); }));
 }
 
 bool recovery_died(const Case& run) { return attempts_dead_in_recovery(run) >= 1; }
@@ -114,9 +114,8 @@ bool publish_failed_and_training_went_on(const Case& run) {
 
 bool publish_failed_and_ended_the_attempt(const Case& run) {
   return any(run, EventKind::save_failed, [&](const Event& failed) {
-    return failed.b == 1 && any(run, EventKind::rank_ended, [&](const Event& end) {
-             return end.attempt == failed.attempt && end.a == 1;
-           });
+    return failed.b == 1 && any(run, EventKind::rank_ended,
+                                [&](const Event& end) { return end.attempt == failed.attempt && end.a == 1; });
   });
 }
 

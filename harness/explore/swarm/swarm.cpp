@@ -38,8 +38,8 @@ Plan counted_plan(const Plan& plan, const Layout& layout) {
   counted.mutant.clear();
   counted.seed = 1;
   counted.recovery = {.budget = 1};
-  counted.faults = {FaultSpec{
-      .kind = FaultKind::kill, .at = {.rank = 0, .step = plan.job.steps / 2 + 1, .phase = Phase::backward}}};
+  counted.faults = {
+      FaultSpec{.kind = FaultKind::kill, .at = {.rank = 0, .step = plan.job.steps / 2 + 1, .phase = Phase::backward}}};
   return counted;
 }
 
@@ -194,12 +194,28 @@ Result<Drawn> Swarm::draw(Session& session, std::uint64_t seed) {
 Result<Drawn> Swarm::mutate(Session& session, const Plan& parent, std::uint64_t seed) {
   Rng rng(seed * 0xA0761D6478BD642FULL + 0xE7037ED1A0B428DBULL);
   for (int i = 0; i < draws_max; ++i) {
-    Plan plan = parent;
+    Plan plan = adopted(rng, parent);
     FD_TRY_VOID(edit(session, rng, plan));
     plan.recovery.budget = restarts_for(plan);
     if (!plan.faults.empty() && beyond_budget(plan).empty()) return Drawn{.plan = std::move(plan)};
   }
   return draw(session, seed);
+}
+
+// A plan of another exploration may be of another variant, or have come by another path.
+Plan Swarm::adopted(Rng& rng, const Plan& parent) const {
+  Plan plan = parent;
+  const std::string key = key_of(parent.job);
+  const bool known = std::ranges::any_of(variants_, [&key](const Job& job) { return key_of(job) == key; });
+  plan.job = known ? parent.job : any_of(rng, variants_);
+  plan.run_id = run_id_of(plan.job);
+  plan.scenario = base_.scenario;
+  plan.scenario_path = base_.scenario_path;
+  plan.settings = base_.settings;
+  plan.mutant = base_.mutant;
+  plan.world = base_.world;
+  plan.corpus_digest.reset();
+  return plan;
 }
 
 Status Swarm::edit(Session& session, Rng& rng, Plan& plan) {
@@ -210,7 +226,8 @@ Status Swarm::edit(Session& session, Rng& rng, Plan& plan) {
       if (plan.faults.size() > 1) plan.faults.erase(plan.faults.begin() + static_cast<std::ptrdiff_t>(any));
       return {};
     case 2:
-      if (std::ssize(plan.faults) >= faults_max) plan.faults.erase(plan.faults.begin() + static_cast<std::ptrdiff_t>(any));
+      if (std::ssize(plan.faults) >= faults_max)
+        plan.faults.erase(plan.faults.begin() + static_cast<std::ptrdiff_t>(any));
       return draw_fault(session, rng, draw_kinds(rng), plan);
     case 3: return move_fault(session, rng, plan, any);
     default: {

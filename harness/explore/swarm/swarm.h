@@ -25,8 +25,8 @@ struct SwarmOptions {
   std::vector<KindWeight> weights = {};  // in place of the defaults, for these kinds
   int ranks_max = 4;
   int variants_max = 8;
-  bool beyond_budget = true;   // off: every plan is one that the right engine survives
-  bool other_layouts = true;   // off: the base's layout only, and its recovery
+  bool beyond_budget = true;  // off: every plan is one that the right engine survives
+  bool other_layouts = true;  // off: the base's layout only, and its recovery
 };
 
 // Edits of a job that do not depend on each other, some of them at a time; the first is the job itself. At most two
@@ -45,9 +45,11 @@ class Swarm {
   explicit Swarm(Plan base, const SwarmOptions& options = {});
 
   const std::vector<Job>& variants() const { return variants_; }
+  std::uint64_t seed() const { return base_.seed; }
   // The session serves the censuses.
   Result<Drawn> draw(Session& session, std::uint64_t seed);
-  // The parent with a fault more, less, elsewhere or drawn anew, under another layout, or with another scheduler seed.
+  // The parent, in a variant of this Swarm, with a fault more, less, elsewhere or drawn anew, under another layout, or
+  // with another scheduler seed.
   Result<Drawn> mutate(Session& session, const Plan& parent, std::uint64_t seed);
 
  private:
@@ -63,6 +65,7 @@ class Swarm {
   // The places of the layout in which the attempt runs.
   Result<Places*> places_for(Session& session, const Plan& plan, int attempt);
   Status draw_faults(Session& session, Rng& rng, const Kinds& kinds, Plan& plan);
+  Plan adopted(Rng& rng, const Plan& parent) const;
   Status edit(Session& session, Rng& rng, Plan& plan);
   // To another place, with other options of its kind.
   Status move_fault(Session& session, Rng& rng, Plan& plan, std::size_t index);

@@ -1,4 +1,4 @@
-#include "harness/explore/swarm/corpus.h"
+#include "harness/explore/swarm/plan_corpus.h"
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
@@ -19,15 +19,15 @@ Error trouble(const std::string& what, const rocksdb::Status& status) {
 
 }  // namespace
 
-struct Corpus::Database {
+struct PlanCorpus::Database {
   std::unique_ptr<rocksdb::DB> db;
 };
 
-Corpus::Corpus(std::unique_ptr<Database> database) : database_(std::move(database)) {}
-Corpus::Corpus(Corpus&&) noexcept = default;
-Corpus::~Corpus() = default;
+PlanCorpus::PlanCorpus(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+PlanCorpus::PlanCorpus(PlanCorpus&&) noexcept = default;
+PlanCorpus::~PlanCorpus() = default;
 
-Result<Corpus> Corpus::open(const std::filesystem::path& directory) {
+Result<PlanCorpus> PlanCorpus::open(const std::filesystem::path& directory) {
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);  // opening says what is wrong
   rocksdb::Options options;
@@ -38,12 +38,12 @@ Result<Corpus> Corpus::open(const std::filesystem::path& directory) {
   if (!status.ok()) return trouble(fmt::format("opened at {}", directory.string()), status);
   auto database = std::make_unique<Database>();
   database->db.reset(opened);
-  Corpus corpus(std::move(database));
+  PlanCorpus corpus(std::move(database));
   FD_TRY_VOID(corpus.load());
   return corpus;
 }
 
-Status Corpus::load() {
+Status PlanCorpus::load() {
   const std::unique_ptr<rocksdb::Iterator> at(database_->db->NewIterator(rocksdb::ReadOptions()));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     const std::string key = at->key().ToString();
@@ -56,7 +56,7 @@ Status Corpus::load() {
   return {};
 }
 
-Status Corpus::keep(const Plan& plan) {
+Status PlanCorpus::keep(const Plan& plan) {
   const std::string text = to_json(plan);
   const std::string key = fmt::format("{}{}", plan_prefix, digest_of(text).hex());
   std::string known;
@@ -67,7 +67,7 @@ Status Corpus::keep(const Plan& plan) {
   return {};
 }
 
-Status Corpus::keep_features(const std::vector<std::string>& features) {
+Status PlanCorpus::keep_features(const std::vector<std::string>& features) {
   rocksdb::WriteBatch batch;
   for (const std::string& feature : features) {
     const rocksdb::Status put = batch.Put(fmt::format("{}{}", feature_prefix, feature), "");

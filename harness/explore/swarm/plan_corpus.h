@@ -1,5 +1,5 @@
-// Corpus: plans that reached something new, and what was reached, in the run database (RocksDB). A later exploration
-// opens it and goes on. What is written survives the process being killed at any time.
+// PlanCorpus: plans that reached something new, and what was reached, in the run database (RocksDB). A later
+// exploration opens it and goes on. What is written survives the process being killed at any time.
 //
 // Threads: the caller's lock. Only one process may have it open. Errors: io_error, corrupted (a plan that cannot be
 // read), busy as io_error with a hint.
@@ -15,12 +15,12 @@
 
 namespace firedrill {
 
-class Corpus {
+class PlanCorpus {
  public:
   // Makes the directory if it is not there.
-  static Result<Corpus> open(const std::filesystem::path& directory);
-  Corpus(Corpus&&) noexcept;
-  ~Corpus();
+  static Result<PlanCorpus> open(const std::filesystem::path& directory);
+  PlanCorpus(PlanCorpus&&) noexcept;
+  ~PlanCorpus();
 
   // In the order of their digests.
   const std::vector<Plan>& plans() const { return plans_; }
@@ -31,7 +31,7 @@ class Corpus {
 
  private:
   struct Database;
-  explicit Corpus(std::unique_ptr<Database> database);
+  explicit PlanCorpus(std::unique_ptr<Database> database);
   Status load();
 
   std::unique_ptr<Database> database_;
