@@ -2,23 +2,30 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/text.h"
+#include <charconv>
+#include <iterator>
 
 namespace firedrill {
 
 std::string to_string(const CheckpointId& id) { return fmt::format("{}-{}-{}", id.step, id.attempt, id.trial); }
 
+// Every name on the disk comes by here at every look at it, so nothing is allocated.
 std::optional<CheckpointId> checkpoint_id_from(std::string_view text) {
-  const std::vector<std::string> parts = split(text, '-');
-  if (parts.size() != 3) return std::nullopt;
   CheckpointId id;
   std::int64_t* const fields[] = {&id.step, &id.attempt, &id.trial};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::optional<std::uint64_t> number = parse_whole(parts[i]);
-    if (!number || *number > INT64_MAX || fmt::format("{}", *number) != parts[i]) return std::nullopt;
-    *fields[i] = static_cast<std::int64_t>(*number);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < std::size(fields); ++i) {
+    if (i > 0 && (at == end || *at++ != '-')) return std::nullopt;
+    // Only as to_string writes it: no sign, and no zero in front.
+    if (at == end || *at < '0' || *at > '9' || (*at == '0' && at + 1 != end && at[1] >= '0' && at[1] <= '9')) {
+      return std::nullopt;
+    }
+    const auto [stop, error] = std::from_chars(at, end, *fields[i]);
+    if (error != std::errc{}) return std::nullopt;
+    at = stop;
   }
-  return id;
+  return at == end ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace firedrill

@@ -96,7 +96,9 @@ AttributionLine line_of(const Blame& blame) {
 }  // namespace
 
 struct Session::Impl {
-  explicit Impl(SessionOptions given) : options(std::move(given)) {}
+  explicit Impl(SessionOptions given) : options(std::move(given)) {
+    resources.memo = sim::MemoTable({.bytes_max = options.memo_bytes});
+  }
 
   Result<Prepared*> prepare(const Job& job);
   Result<Prepared*> prepare(const Plan& plan);
@@ -245,7 +247,7 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   // The catalog is no part of a job's digest, and yet decides where a probe looks.
   const std::string key =
       fmt::format("{}{}|{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
-                  static_cast<int>(plan.job.checkpoint.catalog), to_string(plan.layout), plan.run_id, plan.mutant);
+                  static_cast<int>(plan.job.checkpoint.catalog), to_string(without_checks(plan.layout)), plan.run_id, plan.mutant);
   auto [slot, fresh] = benches.try_emplace(key);
   Bench& bench = slot->second;
   if (fresh) {

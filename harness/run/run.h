@@ -27,6 +27,7 @@ struct SessionOptions {
   // to this build alone. Empty: they are computed by each session.
   std::filesystem::path golden_cache = {};
   bool memo = true;
+  std::size_t memo_bytes = sim::MemoOptions().bytes_max;  // per generation
   bool probes = true;  // off: only what really happens is judged, not what would be found at each moment (sim world)
   // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
   std::function<void(std::string_view)> progress = {};

@@ -43,6 +43,12 @@ std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view) {
   return tables_.probes.add(std::move(result));
 }
 
+std::int64_t Prober::as_seen_in(ProbeView view, std::int64_t answer) {
+  ProbeResult result = tables_.probes[answer];
+  result.view = view;
+  return tables_.probes.add(std::move(result));
+}
+
 void Prober::recheck(std::int64_t kept, std::int64_t fresh) const {
   FD_CHECK(tables_.probes.digest(kept) == tables_.probes.digest(fresh),
            "the disk was probed again and gave another answer: result {} instead of {}", fresh, kept);
