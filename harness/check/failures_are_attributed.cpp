@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "engine/job/layout.h"
+#include "faults/operations.h"
 #include "harness/check/all.h"
 #include "harness/check/attribution.h"
 #include "harness/check/calls.h"
@@ -62,6 +63,8 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
     return rank == fault.rank || (of_node && node_of(job, rank) == node_of(job, fault.rank));
   });
   if (!who) return false;
+  // A publish aside is hit in its own step and phase, while peers see where training stands.
+  if (job.checkpoint.mode == PublishMode::async && saves(fault.phase)) return true;
   const auto died = blame.died.find(fault.rank);
   if (died != blame.died.end()) return died->second->step == fault.step && died->second->phase == fault.phase;
   const bool later_on = info_of(spec.kind).harm == Harm::message && info_of(spec.kind).seams == 0;
