@@ -8,6 +8,7 @@
 #include "engine/ckpt/context.h"
 #include "engine/ckpt/manifest.h"
 #include "engine/ckpt/shard.h"
+#include "engine/job/without_checks.h"
 
 namespace firedrill {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/text.h"
+#include "engine/job/without_checks.h"
 
 namespace firedrill {
 namespace {

@@ -65,9 +65,6 @@ std::string_view to_string(PipelineSchedule schedule);  // "gpipe", "1f1b", "int
 std::string_view to_string(Guard guard);
 std::string to_string(const Layout& layout);  // "dp=4" (degrees of 1 left out; "dp=1" if all are)
 
-// How lanes, layers and experts lie, without what is looked at on the way: guard, replica_check, rerun.
-Layout without_checks(Layout layout);
-
 // Every reason why the layout does not fit the job, with the numbers and the nearest degree that does.
 std::vector<std::string> mistakes_in(const Layout& layout, const Job& job);
 

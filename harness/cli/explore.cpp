@@ -101,7 +101,7 @@ Plan base_of_scenario(const ExploreArguments& arguments, const CommonOptions& co
                       std::vector<std::string>& mistakes) {
   const auto scenarios = load_scenarios({arguments.given}, common, std::nullopt, mistakes);
   if (!mistakes.empty()) return {};
-  options.swarm.weights = scenarios.front().weights;
+  options.swarm.weights = load_weights(arguments.given, {.set = common.set});
   options.swarm.ranks_max = scenarios.front().layout.world_size();
   return make_plan(scenarios.front(), {.seed = common.seed, .mutant = common.mutant, .settings = common.set});
 }
@@ -128,6 +128,7 @@ TrialsOptions options_of(const ExploreArguments& arguments, const CommonOptions&
   }
   if (!common.out.empty()) options.failures = common.out / "failures";
   options.session.golden_directory = golden_directory_of(arguments.given);
+  options.session.memo_bytes = std::size_t{256} << 20;  // of many variants and layouts
   options.stop = &interrupted();
   return options;
 }

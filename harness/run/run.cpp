@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/job/placement.h"
+#include "engine/job/without_checks.h"
 #include "engine/train/device/job_compute.h"
 #include "harness/check/attribution.h"
 #include "harness/golden/record.h"
@@ -245,9 +246,9 @@ Result<Golden> Session::Impl::record_in_layout(const Plan& plan, Prepared& job) 
 
 Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   // The catalog is no part of a job's digest, and yet decides where a probe looks.
-  const std::string key =
-      fmt::format("{}{}|{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
-                  static_cast<int>(plan.job.checkpoint.catalog), to_string(without_checks(plan.layout)), plan.run_id, plan.mutant);
+  const std::string key = fmt::format("{}{}|{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
+                                      static_cast<int>(plan.job.checkpoint.catalog),
+                                      to_string(without_checks(plan.layout)), plan.run_id, plan.mutant);
   auto [slot, fresh] = benches.try_emplace(key);
   Bench& bench = slot->second;
   if (fresh) {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "engine/base/result.h"
-#include "faults/census.h"
 #include "engine/sim/memo.h"
+#include "faults/census.h"
 #include "harness/check/properties.h"
 #include "harness/golden/golden.h"
 #include "harness/plan/plan.h"
@@ -46,7 +46,7 @@ struct Trial {
   std::string evidence;       // of that property
   int faults_fired = 0;
   bool check_failed = false;  // one of our own checks, in the engine or in the world
-  Digest history;  // only if asked for
+  Digest history;             // only if asked for
 };
 
 class Session {

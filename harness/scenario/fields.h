@@ -8,6 +8,7 @@
 #include "engine/base/units.h"
 #include "harness/scenario/reader.h"
 #include "harness/scenario/scenario.h"
+#include "harness/scenario/weights.h"
 
 namespace firedrill {
 

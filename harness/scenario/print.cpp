@@ -18,8 +18,6 @@ std::string print(const Scenario& scenario, const std::filesystem::path& directo
   json["recovery"] = write_value(scenario.recovery);
   json["expect"] = write_value(scenario.expect);
   if (scenario.crash) json["crash"] = write_value(*scenario.crash);
-  std::vector<KindWeight> weights = scenario.weights;
-  if (!weights.empty()) json["explore"] = write_value(ExploreText{weights});
   if (scenario.seed) json["seed"] = *scenario.seed;
   return to_yaml(json);
 }

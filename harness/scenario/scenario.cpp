@@ -144,6 +144,8 @@ class Loading {
   }
 
   Scenario read_scenario(std::string_view text, const fs::path& file);
+  // Of the scenario that was read.
+  std::vector<KindWeight> take_weights() { return std::move(weights_); }
 
   // For a job alone.
   void refuse_own_settings() {
@@ -163,12 +165,14 @@ class Loading {
   Reader reader_;
   std::vector<PlacedSetting> job_settings_;
   std::vector<PlacedSetting> own_settings_;
+  std::vector<KindWeight> weights_;
   bool job_is_good_ = false;
 };
 
 struct ScenarioText {
   Scenario& scenario;
   std::string job;  // as written
+  std::vector<KindWeight> weights = {};
 };
 template <class V>
 void visit(V& v, ScenarioText& text) {
@@ -183,7 +187,7 @@ void visit(V& v, ScenarioText& text) {
   v.field("recovery", scenario.recovery);
   v.field("expect", scenario.expect);
   v.field("crash", scenario.crash);
-  v.field("explore", ExploreText{scenario.weights}, scenario.weights.empty());
+  v.field("explore", ExploreText{text.weights}, text.weights.empty());
   v.field("seed", scenario.seed);
 }
 
@@ -297,6 +301,7 @@ Scenario Loading::read_scenario(std::string_view text, const fs::path& file) {
   fields.remember("", root.place);
   ScenarioText visited{scenario, ""};
   read_value(fields, root, "", visited);
+  weights_ = std::move(visited.weights);
   if (options_.world) scenario.world = *options_.world;
   if (scenario.crash && (scenario.crash->attempt < 1 || scenario.crash->step < 0)) {
     fields.mistake(fields.place_of("crash.from"), "crash",
@@ -327,37 +332,20 @@ Loaded<T> loaded(T value, Loading& loading) {
 
 }  // namespace
 
-std::string_view to_string(WorldKind world) { return world == WorldKind::sim ? "sim" : "process"; }
-
-std::optional<WorldKind> world_from(std::string_view name) {
-  if (name == "sim") return WorldKind::sim;
-  if (name == "process") return WorldKind::process;
-  return std::nullopt;
-}
-
-std::string_view to_string(CrashProfile profile) {
-  switch (profile) {
-    case CrashProfile::posix: return "posix";
-    case CrashProfile::ext4: return "ext4";
-    case CrashProfile::nfs: return "nfs";
-  }
-  return "?";
-}
-
-std::string to_string(const Expectation& expect) {
-  switch (expect.kind) {
-    case Expectation::Kind::pass: return "pass";
-    case Expectation::Kind::fail: return "fail: " + expect.property;
-    case Expectation::Kind::liveness: return "liveness";
-    case Expectation::Kind::refuse: return "refuse";
-  }
-  return "pass";
-}
-
 Loaded<Scenario> parse_scenario(std::string_view text, const fs::path& file, const LoadOptions& options) {
   Loading loading(options);
   Scenario scenario = loading.read_scenario(text, file);
   return loaded(std::move(scenario), loading);
+}
+
+std::vector<KindWeight> parse_weights(std::string_view text, const fs::path& file, const LoadOptions& options) {
+  Loading loading(options);
+  static_cast<void>(loading.read_scenario(text, file));
+  return loading.take_weights();
+}
+
+std::vector<KindWeight> load_weights(const fs::path& file, const LoadOptions& options) {
+  return parse_weights(read_text(file).content, file, options);
 }
 
 Loaded<Job> parse_job(std::string_view text, const fs::path& file, const LoadOptions& options) {

@@ -83,13 +83,6 @@ struct CrashSpec {
   bool operator==(const CrashSpec&) const = default;
 };
 
-// How often `firedrill explore` draws a kind of fault, in place of the default; 0: never.
-struct KindWeight {
-  FaultKind kind = FaultKind::kill;
-  std::uint32_t weight = 0;
-  bool operator==(const KindWeight&) const = default;
-};
-
 // One `path=value` of --set or of a scenario's own `set:`.
 struct Setting {
   std::string path;   // "job.steps"
@@ -108,7 +101,6 @@ struct Scenario {
   RecoverySpec recovery;
   Expectation expect;
   std::optional<CrashSpec> crash;     // absent: crashcheck takes the defaults
-  std::vector<KindWeight> weights;    // of `explore: {weights: {kill: 5}}`
   std::optional<std::uint64_t> seed;  // of the plan; absent: the caller's choice
   // With `expect: refuse`: why this scenario must not run. Empty: nothing refuses it. Otherwise always empty, since a
   // refusal is then a mistake.

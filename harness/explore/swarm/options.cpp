@@ -85,7 +85,9 @@ bool hits_the_only_checkpoint(const Plan& plan, const FaultSpec& fault) {
   if (harm == Harm::write_damaged) return saves_done_before(plan.job, fault.at.step.value_or(0)) < 1;
   if (harm != Harm::rest_damaged) return false;
   const int attempt = fault.at.attempt.value_or(1);
-  if (attempt == 1) return fault.at.phase != Phase::validate || fault.at.when == When::after;
+  // The attempt may end before it reads back what it has just written.
+  const bool older = saves_done_before(plan.job, fault.at.step.value_or(0)) >= 1;
+  if (attempt == 1) return !older || fault.at.phase != Phase::validate || fault.at.when == When::after;
   // Two validated ones must be there when the first attempt ends.
   std::int64_t ends = plan.job.steps;
   for (const FaultSpec& other : plan.faults) {

@@ -255,9 +255,9 @@ constexpr std::array all = {
                 return any(run, EventKind::replicas_compared, [](const Event& event) { return event.b >= 0; });
               }},
     Situation{"ranks_leave_in_order", "a preemption was agreed on, and its checkpoint acknowledged", left_in_order},
+    Situation{"recovery_steps_back", "a newer candidate is damaged, and an older one is taken", stepped_back},
     Situation{"recovery_validates", "a candidate without its mark gets it from those that restored it",
               validated_by_recovery},
-    Situation{"recovery_steps_back", "a newer candidate is damaged, and an older one is taken", stepped_back},
     Situation{"rerun_differs", "a result that was computed again was another one",
               [](const Case& run) { return count(run, EventKind::rerun_differed) > 0; }},
     Situation{"resumed_under_another_layout", "saved by other ranks than those that restore it",

@@ -14,7 +14,7 @@
 
 #include "engine/seam/position.h"
 #include "faults/spec.h"
-#include "harness/scenario/scenario.h"
+#include "harness/scenario/weights.h"
 
 namespace firedrill {
 
