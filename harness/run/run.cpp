@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "harness/golden/record.h"
 #include "harness/history/lines.h"
 #include "harness/mutants/mutants.h"
+#include "harness/run/golden_cache.h"
 #include "harness/run/timeline.h"
 #include "harness/world/process_world.h"
 #include "harness/world/rank_collectives.h"
@@ -103,7 +103,6 @@ struct Session::Impl {
 
   Result<Prepared*> prepare(const Job& job);
   Result<Prepared*> prepare(const Plan& plan);
-  Status compute_golden(Prepared& job, const GoldenKey& key);
   Result<const Golden*> golden_of(Prepared& prepared);
   // The same for a run of this plan: with the runs of tensors that its ranks hold.
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
@@ -175,33 +174,9 @@ Result<const Golden*> Session::Impl::golden_of(Prepared& job) {
       return &*job.golden;
     }
   }
-  FD_TRY_VOID(compute_golden(job, key));
+  tell(fmt::format("looking for the golden of {}: no recorded one has its key", job.job.name));
+  FD_TRY(job.golden, kept_or_recorded(options.golden_cache, job.job, job.model, job.corpus, key, job.golden_note));
   return &*job.golden;
-}
-
-// Nobody has recorded it: of an earlier session of this build, or by running the job.
-Status Session::Impl::compute_golden(Prepared& job, const GoldenKey& key) {
-  const auto file = options.golden_cache / golden_file_name(job.job.name, key);
-  if (!options.golden_cache.empty()) {
-    Result<Golden> cached = read_golden(file);
-    if (cached && cached->key == key) {
-      job.golden = std::move(*cached);
-      job.golden_note = fmt::format("kept in {}", std::filesystem::proximate(file).string());
-      return {};
-    }
-  }
-  tell(fmt::format("recording the golden of {}: no recorded one has its key", job.job.name));
-  FD_TRY(job.golden, record_golden(job.job, job.model, job.corpus, key.numerics));
-  job.golden_note = "computed now: no recorded golden has this key";
-  if (options.golden_cache.empty()) return {};
-  // Sessions of other threads may do the same: each writes a file of its own, and the last name wins.
-  auto own = file;
-  own += fmt::format(".{:x}", reinterpret_cast<std::uintptr_t>(this));
-  FD_TRY_VOID(write_golden(*job.golden, own));
-  std::error_code failed;
-  std::filesystem::rename(own, file, failed);
-  if (failed) return Error{.code = Code::io_error, .message = fmt::format("{}: {}", file.string(), failed.message())};
-  return {};
 }
 
 Result<const Golden*> Session::Impl::golden_of(Prepared& job, const Plan& plan) {
@@ -416,23 +391,6 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   if (options.directory) report.directory = options.directory->string();
   report.reproduce = reproduce_line(plan);
   return report;
-}
-
-Accounting account_of(const History& history, const Plan& plan) {
-  return accounting_of(history, [&plan](int attempt, int rank) -> PipelinePlace {
-    const Layout& layout = plan.layout_of(attempt);
-    if (layout.pp == 1) return {};
-    const RankPlace place = place_of(plan.job, layout, rank);
-    return {.pipeline = (place.dp * layout.cp + place.cp) * layout.tp + place.tp, .first = place.pp == 0};
-  });
-}
-
-std::string reproduce_line(const Plan& plan) {
-  std::string line =
-      fmt::format("firedrill run {} --world {} --seed {}", plan.scenario_path, to_string(plan.world), plan.seed);
-  if (!plan.mutant.empty()) line += fmt::format(" --mutant {}", plan.mutant);
-  for (const std::string& setting : plan.settings) line += fmt::format(" --set '{}'", setting);
-  return line;
 }
 
 }  // namespace firedrill
