@@ -219,6 +219,39 @@ TEST(Exchange, the_link_that_is_narrow_is_named) {
   EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
 }
 
+// The network of rank 3; needs root, ip and tc.
+class OwnNetwork {
+ public:
+  OwnNetwork() {
+    works_ = ::geteuid() == 0 && shell(
+                                     "ip netns add {n} && ip link add fdtest0 type veth peer name fdtest1 netns {n} && "
+                                     "ip addr add {o}/24 dev fdtest0 && ip link set fdtest0 up && "
+                                     "ip -n {n} addr add {i}/24 dev fdtest1 && ip -n {n} link set fdtest1 up && "
+                                     "tc qdisc add dev fdtest0 root tbf rate 400mbit burst 64kb latency 400ms && "
+                                     "tc -n {n} qdisc add dev fdtest1 root tbf rate 400mbit burst 64kb latency 400ms");
+  }
+  ~OwnNetwork() { shell("ip link del fdtest0; ip netns del {n}"); }
+  bool works() const { return works_; }
+
+ private:
+  static bool shell(const std::string& commands) {
+    const std::string text = fmt::format(fmt::runtime(commands), fmt::arg("n", own_network),
+                                         fmt::arg("o", address_outside), fmt::arg("i", address_inside));
+    return std::system(fmt::format("({}) >/dev/null 2>&1", text).c_str()) == 0;
+  }
+  bool works_ = false;
+};
+
+TEST(Exchange, a_rank_behind_a_narrow_device_is_named) {
+  const OwnNetwork network;
+  if (!network.works()) GTEST_SKIP() << "a network of its own takes root, ip and tc";
+  Options options = options_for("");
+  options.level = Level::standard;
+  const CheckResult result = run(check_exchange, options, "own_network");
+  ASSERT_EQ(result.standing(), Standing::no_go) << result.headline;
+  EXPECT_THAT(worst(result).where, HasSubstr("all links of rank 3"));
+}
+
 // The share of its time that this thread gets while it works for 300 ms.
 double share_of_a_core() {
   const auto used = [] {

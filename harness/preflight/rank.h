@@ -16,7 +16,8 @@ namespace firedrill::preflight {
 struct ProbeSeams {
   std::function<std::unique_ptr<FileSystem>(FileSystem& real, int rank)> files = {};    // absent: the real one
   std::function<std::unique_ptr<Transport>(Transport& real, int rank)> transport = {};  // absent: the real one
-  std::function<void(int rank)> start = {};                                             // before anything else
+  std::function<std::string(int rank)> address = {};  // to listen at; absent: the machine's own
+  std::function<void(int rank)> start = {};           // before anything else
 };
 
 // One rank of a check, from the inside.

@@ -1,5 +1,7 @@
 #include "harness/preflight/troubles_test.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -7,6 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include "engine/os/descriptor.h"
 
 namespace firedrill::preflight {
 namespace {
@@ -101,6 +105,10 @@ class TroubledTransport final : public ForwardingTransport {
 };
 
 void hold_back(const Name& trouble, int rank) {
+  if (trouble == "own_network" && rank == 3) {
+    const Descriptor network(::open(("/run/netns/" + own_network).c_str(), O_RDONLY | O_CLOEXEC));
+    if (::setns(network.number(), CLONE_NEWNET) != 0) ::_exit(4);
+  }
   if (rank != 1) return;
   if (trouble == "few_files") {
     const rlimit limit{.rlim_cur = 40, .rlim_max = 40};
@@ -120,6 +128,10 @@ ProbeSeams troubled_seams() {
       .files = [trouble](FileSystem& real, int rank) { return std::make_unique<TroubledFiles>(real, trouble, rank); },
       .transport = [trouble](Transport& real,
                              int rank) { return std::make_unique<TroubledTransport>(real, trouble, rank); },
+      .address = [trouble](int rank) -> std::string {
+        if (trouble != "own_network") return "127.0.0.1";
+        return rank == 3 ? address_inside : address_outside;
+      },
       .start = [trouble](int rank) { hold_back(trouble, rank); }};
 }
 
