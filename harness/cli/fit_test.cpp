@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "harness/cli/command_line.h"
+#include "harness/cli/test_answer.h"
 
 namespace firedrill {
 namespace {
@@ -15,19 +14,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Answer firedrill(const std::vector<std::string>& arguments) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = run_command_line(arguments, {.out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 std::string shape(const std::string& name) { return FIREDRILL_SOURCE_DIR "/scenarios/jobs/shapes/" + name + ".yaml"; }
 std::string nano_hybrid() { return FIREDRILL_SOURCE_DIR "/scenarios/jobs/nano-hybrid.yaml"; }

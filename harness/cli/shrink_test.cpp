@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "engine/model/numerics.h"
-#include "harness/cli/command_line.h"
+#include "harness/cli/test_answer.h"
 #include "harness/plan/plan.h"
 
 namespace firedrill {
@@ -18,19 +18,6 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Answer firedrill(const std::vector<std::string>& arguments) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = run_command_line(arguments, {.out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 class ShrinkVerb : public testing::Test {
  protected:
