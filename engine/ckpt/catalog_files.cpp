@@ -104,7 +104,10 @@ class FilesCatalog final : public Catalog {
     return files.sync_directory(directory::attempts);
   }
 
+  // A manifest with its mark is durable, for the mark was not written before. One without may be there for now only,
+  // and a sync does not make up for one that failed on its name: it is committed once more, byte for byte.
   Status settle(FileSystem& files, const CheckpointId& id, bool validated) override {
+    if (!validated) FD_TRY_VOID(commit_again(files, id));
     FD_TRY(const auto file, files.open(path_in(directory::manifests, id)));
     FD_TRY_VOID(file->sync());
     FD_TRY_VOID(file->close());
@@ -115,15 +118,22 @@ class FilesCatalog final : public Catalog {
   }
 
   Status bury(FileSystem& files, const std::vector<CheckpointId>& ids) override {
-    for (const CheckpointId& id : ids) {
-      const Status buried = write_synced(files, path_in(directory::tombstones, id), Value::copy_of(std::string_view()));
-      if (!buried && !buried.failed_with(Code::already_exists)) return buried.error();
-    }
+    for (const CheckpointId& id : ids) FD_TRY_VOID(create_anew(files, path_in(directory::tombstones, id)));
     return files.sync_directory(directory::tombstones);
   }
 
+  // A name that is gone already may be gone for now only: the sync of an earlier removal may have failed, and no later
+  // sync makes up for it. So it is made and removed once more, behind its tombstone.
   Status unlist(FileSystem& files, const std::vector<CheckpointId>& ids) override {
-    FD_TRY_VOID(remove_all(files, directory::manifests, ids));
+    for (const CheckpointId& id : ids) {
+      const std::string path = path_in(directory::manifests, id);
+      Status removed = files.remove(path);
+      if (removed.failed_with(Code::not_found)) {
+        FD_TRY_VOID(create_anew(files, path));
+        removed = files.remove(path);
+      }
+      if (!removed) return removed;
+    }
     return files.sync_directory(directory::manifests);
   }
   Status forget(FileSystem& files, const std::vector<CheckpointId>& ids) override {
@@ -148,6 +158,16 @@ class FilesCatalog final : public Catalog {
   }
 
  private:
+  static Status commit_again(FileSystem& files, const CheckpointId& id) {
+    const std::string path = path_in(directory::manifests, id);
+    const std::string temporary = path_in(directory::tmp, id);
+    FD_TRY(const Value manifest, read_whole(files, path, manifest_size_max));
+    FD_TRY_VOID(removed_or_absent(files.remove(temporary)));  // of an attempt that died before its rename
+    FD_TRY_VOID(write_synced(files, temporary, manifest));
+    FD_TRY_VOID(expect_written(files, temporary, manifest));
+    return files.rename(temporary, path);
+  }
+
   static Status remove_all(FileSystem& files, std::string_view directory, const std::vector<CheckpointId>& ids) {
     for (const CheckpointId& id : ids) FD_TRY_VOID(removed_or_absent(files.remove(path_in(directory, id))));
     return {};

@@ -34,15 +34,17 @@ Status expect_written(FileSystem& files, std::string_view path, const Value& byt
   return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", path)};
 }
 
+// One that is there may be there for now only: a sync that failed on its name is never made up for by a later one.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
-  const std::string path = path_in(directory, id);
-  auto created = files.create(path);
-  if (!created && !created.failed_with(Code::already_exists)) return created.error();
-  if (created) {
-    FD_TRY_VOID((*created)->sync());
-    FD_TRY_VOID((*created)->close());
-  }
+  FD_TRY_VOID(create_anew(files, path_in(directory, id)));
   return files.sync_directory(directory);
+}
+
+Status create_anew(FileSystem& files, std::string_view path) {
+  Status created = write_synced(files, path, Value::copy_of(std::string_view()));
+  if (!created.failed_with(Code::already_exists)) return created;
+  FD_TRY_VOID(removed_or_absent(files.remove(path)));
+  return write_synced(files, path, Value::copy_of(std::string_view()));
 }
 
 Status remove_tree(FileSystem& files, const std::string& directory) {

@@ -22,7 +22,10 @@ Status write_synced(FileSystem& files, std::string_view path, const Value& bytes
 // Reads back, past the cache, what was written to `path`. Errors: corrupted (it is something else).
 Status expect_written(FileSystem& files, std::string_view path, const Value& bytes);
 
-// An empty file in `directory`, durable with its name; one that is there already is made durable.
+// An empty file, synced; one that is there already is removed first. Its name is not durable yet.
+Status create_anew(FileSystem& files, std::string_view path);
+
+// An empty file in `directory`, durable with its name; one that is there already is made anew.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
 
 // Removes a directory and the files in it; what is not there is no error.

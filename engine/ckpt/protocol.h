@@ -133,7 +133,7 @@ class Protocol {
   // --- For overriding steps ----------------------------------------------------------------------------------------
   // Creates `path`, writes, syncs, closes. Its name is not durable yet.
   static Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);
-  // An empty file in `directory`, durable with its name; one that is there already is made durable.
+  // An empty file in `directory`, durable with its name; one that is there already is made anew.
   static Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
   // Removes a directory and the files in it; what is not there is no error.
   static Status remove_tree(FileSystem& files, const std::string& directory);
@@ -150,6 +150,7 @@ class Protocol {
   Result<std::optional<Error>> validate_try(const CheckpointContext& ctx, Try& current);
   Status clean_up(const CheckpointContext& ctx, const Try& failed);
   Status retain(const CheckpointContext& ctx);
+  Status erase_buried(const CheckpointContext& ctx, const std::vector<CheckpointId>& ids);
   Status sweep(const CheckpointContext& ctx);
 
   Result<Survey> agree_on_survey(const CheckpointContext& ctx);

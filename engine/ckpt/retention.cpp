@@ -32,6 +32,12 @@ Status Protocol::retire(const CheckpointContext& ctx, const std::vector<Checkpoi
           .c = id.trial,
           .name = observer.intern(to_string(id))});
   }
+  return erase_buried(ctx, ids);
+}
+
+Status Protocol::erase_buried(const CheckpointContext& ctx, const std::vector<CheckpointId>& ids) {
+  FileSystem& files = ctx.parts.files;
+  Catalog& catalog = catalog_for(ctx.job, ctx.parts.compute);
   FD_TRY_VOID(catalog.unlist(files, ids));
   // Now no crash can bring back a manifest whose shards are gone.
   for (const CheckpointId& id : ids) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
@@ -73,17 +79,28 @@ Status Protocol::sweep(const CheckpointContext& ctx) {
   const auto is_listed = [this](const CheckpointId& id) {
     return std::any_of(known_.begin(), known_.end(), [&id](const Known& known) { return known.id == id; });
   };
+  Catalog& catalog = catalog_for(ctx.job, ctx.parts.compute);
   FD_TRY(const auto shards, names_in(files, directory::shards));
-  for (const CheckpointId& id : ids_among(shards)) {
-    if (id.attempt < ctx.attempt && !is_listed(id)) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
+  std::vector<CheckpointId> left = ids_among(shards);
+  std::erase_if(left, [&](const CheckpointId& id) { return id.attempt >= ctx.attempt || is_listed(id); });
+  // A manifest that a dead attempt removed may come back, if the sync behind its removal failed.
+  FD_TRY(const Survey survey, catalog.survey(files, ctx.parts.compute));
+  const auto buried = std::partition(left.begin(), left.end(), [&survey](const CheckpointId& id) {
+    return std::find(survey.tombstones.begin(), survey.tombstones.end(), id) == survey.tombstones.end();
+  });
+  if (const std::vector<CheckpointId> again(buried, left.end()); !again.empty()) {
+    FD_TRY_VOID(catalog.bury(files, again));
+    FD_TRY_VOID(erase_buried(ctx, again));
   }
+  left.erase(buried, left.end());
+  for (const CheckpointId& id : left) FD_TRY_VOID(remove_tree(files, shard_directory(id)));
   FD_TRY_VOID(files.sync_directory(directory::shards));
   const auto goes = [&](std::string_view marks, const CheckpointId& id) {
     const bool recent = std::find(tombstones_.begin(), tombstones_.end(), id) != tombstones_.end();
     const bool excuses = marks == directory::rejected && id.step >= ctx.floor;  // a start below the floor
     return id.attempt < ctx.attempt && !is_listed(id) && !recent && !excuses;
   };
-  return catalog_for(ctx.job, ctx.parts.compute).sweep(files, ctx.attempt, goes);
+  return catalog.sweep(files, ctx.attempt, goes);
 }
 
 }  // namespace firedrill

@@ -137,6 +137,65 @@ TEST(RetentionInFiles, AnInterruptedRetirementIsFinishedByTheNextAttempt) {
   EXPECT_EQ(names_in(disk, "manifests"), (std::set<std::string>{"6-1-1", "8-2-1"}));
 }
 
+std::optional<Error> fail_once(bool& failing, const DiskOperation& operation, FileOp op, const std::string& path) {
+  if (!failing || operation.op != op || operation.path != path) return std::nullopt;
+  failing = false;
+  return Error{.code = Code::io_error, .message = "injected", .injected = true};
+}
+
+// What a failed sync was to make durable never is, whatever a later sync says: the removal has to be done again.
+TEST(RetentionInFiles, APowerLossBringsBackNoManifestWhoseRemovalFailedToSync) {
+  TestDisk disk;
+  bool failing = true;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (!disk.has("validated/6-1-1")) return std::nullopt;
+    return fail_once(failing, operation, FileOp::sync_directory, "manifests");
+  };
+  TestAttempt attempt(disk);
+  expect_ok(attempt.train({2, 4, 6, 8, 10, 12}));
+  ASSERT_FALSE(failing);
+  EXPECT_FALSE(disk.has("shards/2-1-1"));
+  EXPECT_EQ(names_in(*disk.after_power_loss(), "manifests"), (std::set<std::string>{"10-1-1", "12-1-1"}));
+}
+
+TEST(RetentionInFiles, TheNextAttemptMakesARemovalDurableBeforeItSweepsTheShards) {
+  TestDisk disk;
+  bool failing = true;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (!failing) return Error{.code = Code::dead, .message = "killed"};
+    if (!disk.has("validated/6-1-1")) return std::nullopt;
+    return fail_once(failing, operation, FileOp::sync_directory, "manifests");
+  };
+  (void)TestAttempt(disk).train({2, 4, 6});
+  ASSERT_FALSE(failing);
+  ASSERT_TRUE(disk.has("shards/2-1-1"));
+  ASSERT_TRUE(disk.after_power_loss()->has("manifests/2-1-1"));
+  disk.hook = nullptr;
+  expect_ok(TestAttempt(disk, 2).train({8}));
+  EXPECT_FALSE(disk.has("shards/2-1-1"));
+  EXPECT_FALSE(disk.after_power_loss()->has("manifests/2-1-1"));
+}
+
+TEST(RetentionInFiles, ACommitWhoseSyncFailedIsCommittedAgainByWhoeverBuildsOnIt) {
+  TestDisk disk;
+  bool failing = true;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (!failing) return Error{.code = Code::dead, .message = "killed"};
+    if (!disk.has("manifests/4-1-1")) return std::nullopt;
+    return fail_once(failing, operation, FileOp::sync_directory, "manifests");
+  };
+  (void)TestAttempt(disk).train({2, 4});
+  ASSERT_FALSE(failing);
+  ASSERT_FALSE(disk.after_power_loss()->has("manifests/4-1-1"));
+  disk.hook = nullptr;
+  TestAttempt attempt(disk, 2);
+  expect_ok(attempt.train({}));
+  EXPECT_EQ(attempt.restored->step, 4);
+  const auto left = disk.after_power_loss();
+  EXPECT_TRUE(left->has("validated/4-1-1"));
+  EXPECT_EQ(discover_on(*left, attempt).chosen->step, 4);
+}
+
 // A tombstone alone hides a manifest, whatever is left of the shards.
 TEST(RetentionInFiles, ACheckpointBeingDeletedIsNoCandidate) {
   TestDisk disk;

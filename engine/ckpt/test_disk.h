@@ -45,6 +45,7 @@ class TestDisk {
   std::int64_t room = std::int64_t{1} << 40;
   Tree now;
   Tree durable;
+  std::set<std::string> forgotten;  // names that a failed sync has marked clean: no later sync makes them durable
   std::mutex mutex;
 
   // Contents by path; directories end in '/'.
@@ -102,6 +103,7 @@ class TestFiles final : public FileSystem {
     if (!parent_is_there(path)) return Error{.code = Code::not_found, .message = std::string(path)};
     const auto [at, added] = disk_.now.try_emplace(std::string(path), std::make_shared<TestDisk::Inode>());
     if (!added) return Error{.code = Code::already_exists, .message = std::string(path)};
+    disk_.forgotten.erase(std::string(path));
     return std::unique_ptr<File>(std::make_unique<TestFile>(disk_, rank_, std::string(path), at->second));
   }
   Result<std::unique_ptr<File>> open(std::string_view path) override {
@@ -136,6 +138,8 @@ class TestFiles final : public FileSystem {
       return Error{.code = Code::not_found, .message = std::string(from)};
     disk_.now[std::string(to)] = at->second;
     disk_.now.erase(std::string(from));
+    disk_.forgotten.erase(std::string(from));
+    disk_.forgotten.erase(std::string(to));
     return {};
   }
   Status remove(std::string_view path) override {
@@ -145,6 +149,7 @@ class TestFiles final : public FileSystem {
         return Error{.code = Code::io_error, .message = "not empty: " + std::string(path)};
     }
     if (disk_.now.erase(std::string(path)) == 0) return Error{.code = Code::not_found, .message = std::string(path)};
+    disk_.forgotten.erase(std::string(path));
     return {};
   }
   Status make_directory(std::string_view path) override {
@@ -155,13 +160,27 @@ class TestFiles final : public FileSystem {
     if (!disk_.now.try_emplace(std::string(path), inode).second) {
       return Error{.code = Code::already_exists, .message = std::string(path)};
     }
+    disk_.forgotten.erase(std::string(path));
     return {};
   }
   Status sync_directory(std::string_view directory) override {
-    FD_TRY(const auto lock, begin(disk_, rank_, FileOp::sync_directory, directory));
-    std::erase_if(disk_.durable, [&](const auto& entry) { return parent_path(entry.first) == directory; });
-    for (const auto& [path, inode] : disk_.now) {
-      if (parent_path(path) == directory) disk_.durable[path] = inode;
+    const auto lock = begin(disk_, rank_, FileOp::sync_directory, directory);
+    std::set<std::string> changed;
+    for (const auto* tree : {&disk_.now, &disk_.durable}) {
+      for (const auto& [path, inode] : *tree) {
+        if (parent_path(path) == directory && inode_at(disk_.now, path) != inode_at(disk_.durable, path)) {
+          changed.insert(path);
+        }
+      }
+    }
+    if (!lock) {
+      if (!lock.failed_with(Code::dead)) disk_.forgotten.insert(changed.begin(), changed.end());
+      return lock.error();
+    }
+    for (const std::string& path : changed) {
+      if (disk_.forgotten.contains(path)) continue;
+      disk_.durable.erase(path);
+      if (const auto inode = inode_at(disk_.now, path)) disk_.durable[path] = inode;
     }
     return {};
   }
@@ -192,6 +211,10 @@ class TestFiles final : public FileSystem {
   }
 
  private:
+  static std::shared_ptr<TestDisk::Inode> inode_at(const TestDisk::Tree& tree, const std::string& path) {
+    const auto at = tree.find(path);
+    return at == tree.end() ? nullptr : at->second;
+  }
   bool parent_is_there(std::string_view path) const {
     const std::string parent(parent_path(path));
     return parent.empty() || disk_.now.contains(parent);
