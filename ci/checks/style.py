@@ -28,9 +28,9 @@ def line_rules(source: Source) -> Iterator[Finding]:
 
 
 def file_name(source: Source) -> Iterator[Finding]:
-    fitting = r"[a-z][a-z0-9_]*\.(h|cpp)|README\.md|FORMAT\.md"
+    fitting = r"[a-z][a-z0-9_]*\.(h|cpp|html|css|js)|README\.md|FORMAT\.md"
     if source.path.startswith(CODE) and not re.fullmatch(fitting, source.name):
-        yield Finding(source.path, 1, "file_name", "files of code are called snake_case.h or .cpp")
+        yield Finding(source.path, 1, "file_name", "files of code are called snake_case.h or .cpp, or of a page")
 
 
 def header_opening(source: Source) -> Iterator[Finding]:

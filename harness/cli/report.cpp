@@ -1,4 +1,5 @@
-// firedrill report RUN_DIR|REPORT [--metrics FILE]: what was kept of a run, told in other forms.
+// firedrill report RUN_DIR|REPORT [--html FILE] [--trace FILE] [--metrics FILE]: what was kept of a run, told in other
+// forms.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -7,6 +8,8 @@
 
 #include "harness/cli/verb.h"
 #include "harness/history/lines.h"
+#include "harness/report/page.h"
+#include "harness/report/trace.h"
 #include "harness/run/run.h"
 
 namespace firedrill {
@@ -17,6 +20,8 @@ using Json = nlohmann::ordered_json;
 
 struct ReportArguments {
   std::string given;
+  std::string html;
+  std::string trace;
   std::string metrics;
 };
 
@@ -39,12 +44,18 @@ Result<Json> read_report(const fs::path& file) {
   }
   Json report = Json::parse(text.str(), nullptr, false);
   if (report.is_object() && report.value("schema", Json()) == "firedrill.report/1" &&
-      report.value("runs", Json()).is_array()) {
+      report.value("verb", Json()).is_string() && report.value("verdict", Json()).is_string()) {
     return report;
   }
   return Error{.code = Code::invalid_input,
                .message = fmt::format("{} is not a report: it does not say schema: firedrill.report/1", file.string()),
                .hint = "give a folder that `--out` kept, or a file that `--json` wrote"};
+}
+
+// Of a crash check `runs` is how often the recovery was run.
+std::size_t number_of_runs(const Json& report) {
+  const Json runs = report.value("runs", Json());
+  return runs.is_number_unsigned() ? runs.get<std::size_t>() : runs.is_array() ? runs.size() : 0;
 }
 
 Status read_kept(const fs::path& given, Kept& kept) {
@@ -78,11 +89,16 @@ Error no_history(const ReportArguments& arguments, std::string_view option) {
 Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
   FD_TRY_VOID(read_kept(arguments.given, kept));
   const auto wrote = [&report](const std::string& file) { report.lines.push_back(fmt::format("wrote {}", file)); };
+  if (!arguments.html.empty()) {
+    FD_TRY_VOID(write_whole(arguments.html, to_page(kept.report, kept.plan ? &kept.history : nullptr)));
+    wrote(arguments.html);
+  }
+  if (!arguments.trace.empty() && !kept.plan) return no_history(arguments, "--trace");
   if (!arguments.metrics.empty() && !kept.plan) return no_history(arguments, "--metrics");
   if (!kept.plan) {
     report.lines.push_back(fmt::format("{}: {}, {} runs; a history to tell more from was not kept",
                                        kept.report.value("verb", "?"), kept.report.value("verdict", "?"),
-                                       kept.report["runs"].size()));
+                                       number_of_runs(kept.report)));
     return {};
   }
   const Plan& plan = *kept.plan;
@@ -91,6 +107,10 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
   report.lines.push_back(fmt::format("{}  {}  ({}, {}, seed {})", kept.report.value("verdict", "?"), plan.scenario,
                                      to_string(plan.world), to_string(plan.layout), plan.seed));
   report.lines.push_back(to_text(metrics));
+  if (!arguments.trace.empty()) {
+    FD_TRY_VOID(write_whole(arguments.trace, to_perfetto(kept.history, "firedrill " + plan.scenario)));
+    wrote(arguments.trace);
+  }
   if (!arguments.metrics.empty()) {
     const MetricLabels labels{
         .scenario = plan.scenario, .world = std::string(to_string(plan.world)), .layout = to_string(plan.layout)};
@@ -114,6 +134,8 @@ VerbResult work(const ReportArguments& arguments) {
 Work add_report(CLI::App& app) {
   auto arguments = std::make_shared<ReportArguments>();
   app.add_option("run", arguments->given, "A folder that a run was kept in, or a report file")->required();
+  app.add_option("--html", arguments->html, "Write one page for a browser, which needs no network");
+  app.add_option("--trace", arguments->trace, "Write a trace for ui.perfetto.dev");
   app.add_option("--metrics", arguments->metrics, "Write the metrics as OpenMetrics text");
   return [arguments](const CommonOptions&, Streams) { return work(*arguments); };
 }

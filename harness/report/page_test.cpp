@@ -1,0 +1,66 @@
+#include "harness/report/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/report/test_history.h"
+
+namespace firedrill {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+using testing::Not;
+
+// What the page's script reads.
+Json data_of(const std::string& page) {
+  const std::string begin = "id=\"data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+const Json& report() {
+  static const Json one = {{"schema", "firedrill.report/1"}, {"verb", "run"}, {"runs", Json::array()}};
+  return one;
+}
+
+TEST(Page, HoldsTheReportAndAsksForNothingElse) {
+  const std::string page = to_page(report(), nullptr);
+  EXPECT_EQ(data_of(page)["report"], report());
+  EXPECT_FALSE(data_of(page).contains("events"));
+  EXPECT_THAT(page, Not(HasSubstr("http:")));
+  EXPECT_THAT(page, Not(HasSubstr("https:")));
+  EXPECT_THAT(page, Not(HasSubstr(" src=")));
+}
+
+TEST(Page, NoTextOfARunEndsItsDataOrIsReadAsMarkup) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  EXPECT_THAT(data["texts"].dump(), HasSubstr("kill rank 1 </script>"));
+}
+
+TEST(Page, SlicesLieInTheOrderOfThePhasesUpToWhenTheyWereTold) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  const int forward = static_cast<int>(Phase::forward);
+  const int backward = static_cast<int>(Phase::backward);
+  EXPECT_EQ(data["slices"], Json({{1, 0, forward, 20, 30}, {1, 0, backward, 50, 50}, {2, 0, forward, 360, 40}}));
+  EXPECT_EQ(data["phases"][forward], "forward");
+}
+
+TEST(Page, ATensorIsShownWithTheFirstStepThatIsNotTheGoldens) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  EXPECT_EQ(data["tensors"], Json::parse(R"([["layers.0.bias", 2], ["layers.0.weight", -1]])"));
+}
+
+TEST(Page, EventsThatOnlyCountAreLeftOutAndStillCounted) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  EXPECT_EQ(data["total"], run.history.size());
+  EXPECT_THAT(data["kinds"].dump(), HasSubstr("fault_fired"));
+  EXPECT_THAT(data["kinds"].dump(), Not(HasSubstr("time_spent")));
+}
+
+}  // namespace
+}  // namespace firedrill
