@@ -39,6 +39,11 @@ int tries_failed_by(const FaultSpec& fault, const Job& job) {
   return fault.at.attempt ? std::min(fault.times, tries_a_publish) : fault.times;
 }
 
+// A publish that fails behind the last step ends the attempt, whatever checkpoint.on_error says.
+bool can_hit_the_last_publish(const FaultSpec& fault, const Job& job) {
+  return !fault.at.step || *fault.at.step >= job.steps;
+}
+
 // The most attempts that one fault can end; nothing if there is no bound.
 std::optional<int> attempts_ended_by(const FaultSpec& fault, const Job& job) {
   if (ends_nothing(fault, job)) return 0;
@@ -169,9 +174,10 @@ bool slows_within_bound(const FaultSpec& fault, const Job& job) {
 std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, const Job& job) {
   int ended = 0;
   int failed_tries = 0;
+  int failed_last_tries = 0;
   for (const FaultSpec& fault : faults) {
     if (only_fails_tries(fault)) {
-      failed_tries += tries_failed_by(fault, job);
+      (can_hit_the_last_publish(fault, job) ? failed_last_tries : failed_tries) += tries_failed_by(fault, job);
       continue;
     }
     const std::optional<int> more = attempts_ended_by(fault, job);
@@ -180,7 +186,8 @@ std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, 
   }
   const bool goes_on = job.checkpoint.on_error == OnError::continue_training;
   const int failed_publishes_survived = goes_on ? job.checkpoint.failures_max : 0;
-  return ended + failed_tries / tries_a_publish / (failed_publishes_survived + 1);
+  failed_tries += failed_last_tries % tries_a_publish;
+  return ended + failed_last_tries / tries_a_publish + failed_tries / tries_a_publish / (failed_publishes_survived + 1);
 }
 
 std::vector<std::string> mistakes_in_number(const std::vector<FaultSpec>& faults) {

@@ -258,7 +258,12 @@ TEST(Budget, ErrorsThatOnlyFailTriesEndAPublishByThrees) {
   EXPECT_THAT(mistakes_in_budget({save_error(3)}, job, 0), ElementsAre(HasSubstr("end 1 attempts")));
   job.checkpoint.on_error = OnError::continue_training;
   job.checkpoint.failures_max = 1;
-  EXPECT_EQ(attempts_ended_at_most({save_error(3)}, job), 0);
+  FaultSpec early = save_error(3);
+  early.at.step = 5;
+  EXPECT_EQ(attempts_ended_at_most({early}, job), 0);
+  early.at.step = 12;
+  EXPECT_EQ(attempts_ended_at_most({early}, job), 1) << "behind the last step there is nothing to go on with";
+  EXPECT_EQ(attempts_ended_at_most({save_error(3)}, job), 1) << "it may be the last publish";
 }
 
 TEST(Budget, DeathOfANodeThatLosesUnsyncedDataCanBeSurvived) {

@@ -185,6 +185,10 @@ TEST(ComputationFaults, AreRefusedWhereNothingInTheLayoutNoticesThem) {
   EXPECT_THAT(mistakes_in_cover({gradient}, {.dp = 4}), ElementsAre(HasSubstr("turn on rerun: true in layout")));
   EXPECT_TRUE(refused(gradient, {.dp = 4, .replica_check = 1})) << "all replicas get the same wrong sum";
   EXPECT_FALSE(refused(gradient, {.dp = 4, .rerun = true}));
+  FaultSpec again = gradient;
+  again.times = 2;
+  EXPECT_THAT(mistakes_in_cover({again}, {.dp = 4, .rerun = true}), ElementsAre(HasSubstr("give times: 1")))
+      << "the rerun may be damaged alike";
   EXPECT_TRUE(refused(moment, {.dp = 4}));
   EXPECT_TRUE(refused(moment, {.dp = 1, .replica_check = 1})) << "there are no replicas";
   EXPECT_FALSE(refused(moment, {.dp = 2, .replica_check = 1}));
