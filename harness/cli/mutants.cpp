@@ -13,6 +13,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/verb.h"
 #include "harness/explore/shrink/scenario_text.h"
+#include "harness/explore/swarm/swarm.h"
 #include "harness/mutants/mutants.h"
 #include "harness/run/random_faults.h"
 
@@ -24,7 +25,24 @@ struct MutantArguments {
   std::string scenario = "scenarios/quickstart.yaml";
   std::int64_t trials = 1000;
   bool shrink = true;
+  bool swarm = false;
 };
+
+// What a mutant asks for: all of it, or with --swarm its job alone.
+Preparation asked_for(const Mutant& mutant, const MutantArguments& arguments) {
+  return arguments.swarm ? Preparation{.job = mutant.preparation.job} : mutant.preparation;
+}
+
+Result<Ground> ground_of(const Preparation& preparation, const Plan& base, const MutantArguments& arguments) {
+  FD_TRY(Ground ground, ground_for(preparation, base, jobs_directory_of(arguments.scenario)));
+  if (!arguments.swarm) return ground;
+  const auto swarm = std::make_shared<Swarm>(ground.base, SwarmOptions{.beyond_budget = false});
+  ground.draw = [swarm](Session& session, std::uint64_t seed) -> Result<Plan> {
+    FD_TRY(Drawn drawn, swarm->draw(session, seed));
+    return std::move(drawn.plan);
+  };
+  return ground;
+}
 
 // A catch means nothing if the right engine is caught too, so it runs the same plans: all that any mutant needed, and
 // no fewer than these.
@@ -65,6 +83,7 @@ std::string reproduce_of(const HuntOutcome& outcome, const MutantArguments& argu
                                  control && outcome.hunt.caught ? outcome.hunt.plan.seed : seed);
   const MutantArguments defaults;
   if (arguments.scenario != defaults.scenario) line += fmt::format(" --scenario {}", arguments.scenario);
+  if (arguments.swarm) line += " --swarm";
   if (arguments.trials != defaults.trials) line += fmt::format(" --trials {}", arguments.trials);
   for (const std::string& setting : common.set) line += fmt::format(" --set '{}'", setting);
   return line;
@@ -97,13 +116,14 @@ struct Control {
   HuntOutcome outcome = {};
 };
 
-std::vector<Control> controls_for(const std::vector<HuntOutcome>& outcomes) {
+std::vector<Control> controls_for(const std::vector<HuntOutcome>& outcomes, const MutantArguments& arguments) {
   std::vector<Control> controls(1);  // the plain ground is always among them
   for (const HuntOutcome& outcome : outcomes) {
     if (outcome.mutant == nullptr) continue;
-    const auto same = [&](const Control& control) { return control.preparation == outcome.mutant->preparation; };
+    const Preparation asked = asked_for(*outcome.mutant, arguments);
+    const auto same = [&](const Control& control) { return control.preparation == asked; };
     auto known = std::ranges::find_if(controls, same);
-    if (known == controls.end()) known = controls.insert(controls.end(), {.preparation = outcome.mutant->preparation});
+    if (known == controls.end()) known = controls.insert(controls.end(), {.preparation = asked});
     if (outcome.hunt.caught) known->trials = std::max(known->trials, outcome.hunt.trials);
   }
   return controls;
@@ -127,19 +147,18 @@ void hunt_all(std::vector<HuntOutcome>& outcomes, Result<std::vector<Canary>>& c
   Progress progress(streams, outcomes.size(), common.quiet);
   PoolOptions pool{.jobs = common.jobs};
   pool.session.golden_directory = golden_directory_of(arguments.scenario);
-  const std::filesystem::path jobs = jobs_directory_of(arguments.scenario);
   const auto hunt_on_ground = [&](HuntOutcome& outcome, const Preparation& preparation, Session& session,
                                   std::int64_t trials) {
-    hunt_one(outcome, session, ground_for(preparation, base, jobs), arguments, trials);
+    hunt_one(outcome, session, ground_of(preparation, base, arguments), arguments, trials);
   };
   run_pool(outcomes.size() - 1, pool, [&](std::size_t i, Session& session) {
     HuntOutcome& outcome = outcomes[i + 1];
     progress.doing(outcome.name());
-    hunt_on_ground(outcome, outcome.mutant->preparation, session, arguments.trials);
+    hunt_on_ground(outcome, asked_for(*outcome.mutant, arguments), session, arguments.trials);
     progress.done(fmt::format("{} {}", outcome.hunt.caught ? "caught" : "ran", outcome.name()));
   });
   progress.doing("the right engine, as control");
-  std::vector<Control> controls = controls_for(outcomes);
+  std::vector<Control> controls = controls_for(outcomes, arguments);
   run_pool(controls.size() + 1, pool, [&](std::size_t i, Session& session) {
     if (i == controls.size()) {
       canaries = fly_canaries(session, base);
@@ -223,6 +242,7 @@ Work add_mutants(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Plans to try before a mutant counts as survived")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
+  app.add_flag("--swarm", arguments->swarm, "Draw whole plans as `explore` does: a mutant names its job, nothing else");
   app.add_flag("!--no-shrink", arguments->shrink, "Leave the plans that catch them as they are");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }

@@ -48,7 +48,8 @@ std::vector<std::string> job_settings_of(const Plan& plan) {
   return list;
 }
 
-Plan drawn(const Ground& ground, std::uint64_t seed) {
+Result<Plan> drawn(Session& session, const Ground& ground, std::uint64_t seed) {
+  if (ground.disturb == nullptr && ground.draw) return ground.draw(session, seed);
   if (ground.disturb == nullptr) return random_faults(ground.base, seed);
   Plan plan = ground.base;
   plan.seed = seed;
@@ -101,7 +102,7 @@ Result<Hunt> hunt(Session& session, const std::vector<Ground>& grounds, std::str
   Hunt hunt;
   for (std::int64_t seeds = 0; !hunt.caught && seeds < trials_max; ++seeds) {
     for (std::size_t i = 0; !hunt.caught && i < grounds.size(); ++i) {
-      Plan plan = drawn(grounds[i], seed + static_cast<std::uint64_t>(seeds));
+      FD_TRY(Plan plan, drawn(session, grounds[i], seed + static_cast<std::uint64_t>(seeds)));
       plan.mutant = mutant;
       FD_TRY_VOID(try_plan(session, std::move(plan), broken, hunt));
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,7 +35,9 @@ std::optional<Catch> catch_of(RunVerdict verdict, std::span<const Judged> judged
 // Where a mutant is hunted: job and layouts, and how plans are drawn.
 struct Ground {
   Plan base;
-  void (*disturb)(Rng& rng, Plan& plan) = nullptr;  // absent: random_faults
+  void (*disturb)(Rng& rng, Plan& plan) = nullptr;  // draws the faults; absent: `draw`
+  // Draws a whole plan in place of that. Absent: random_faults.
+  std::function<Result<Plan>(Session& session, std::uint64_t seed)> draw = {};
 };
 
 // `base` as the preparation wants it. A job that it names is read from the folder `jobs`, with the job settings that
