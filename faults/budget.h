@@ -35,6 +35,9 @@ std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, 
 // must end those before. A scenario that expects liveness or a failure does not ask.
 std::vector<std::string> mistakes_in_budget(const std::vector<FaultSpec>& faults, const Job& job, int restart_budget);
 
+// A computation whose damage makes one replica differ from the others, which replica_check notices.
+bool damages_one_replica(const FaultSpec& fault, const Layout& layout);
+
 // Damage of computations and messages that nothing in the layout would notice: the run would go on with wrong numbers.
 // A scenario that expects liveness or a failure does not ask.
 std::vector<std::string> mistakes_in_cover(const std::vector<FaultSpec>& faults, const Layout& layout);

@@ -9,22 +9,27 @@ namespace {
 
 // What would make something notice it, in words; empty: something does, or nothing has to.
 std::string_view missing_cover(const FaultSpec& fault, const Layout& layout) {
-  const bool compared = layout.replica_check > 0 && layout.world_size() > 1;
   if (fault.kind == FaultKind::corrupt_payload) {
-    if (layout.guard == Guard::check || compared) return "";
+    if (layout.guard == Guard::check || (layout.replica_check > 0 && layout.world_size() > 1)) return "";
     return "turn on guard: check, or replica_check: N for what is not reduced, in layout";
   }
   if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return "";
   if (layout.rerun && fault.times == 1) return "";
-  // A wrong activation or gradient is added up, and all replicas get the same wrong sum.
-  const bool before_the_sum = fault.target == Target::activation || fault.target == Target::gradient;
-  if (compared && !before_the_sum) return "";
+  const bool replicated = damages_one_replica(fault, layout);
+  if (layout.replica_check > 0 && replicated) return "";
   if (layout.rerun) return "give times: 1 (a rerun on the same rank may be damaged alike)";
-  return before_the_sum ? "turn on rerun: true in layout"
-                        : "turn on rerun: true, or replica_check: N where there are replicas, in layout";
+  return replicated ? "turn on rerun: true, or replica_check: N, in layout" : "turn on rerun: true in layout";
 }
 
 }  // namespace
+
+bool damages_one_replica(const FaultSpec& fault, const Layout& layout) {
+  if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return false;
+  // A wrong activation or gradient is added up, and all replicas get the same wrong sum. Where optimizer states are
+  // sharded, one rank updates for all.
+  if (fault.target == Target::activation || fault.target == Target::gradient) return false;
+  return layout.zero == 0 && layout.dp * layout.cp > 1;
+}
 
 std::vector<std::string> mistakes_in_cover(const std::vector<FaultSpec>& faults, const Layout& layout) {
   Mistakes mistakes;

@@ -118,7 +118,9 @@ class FilesCatalog final : public Catalog {
   }
 
   Status bury(FileSystem& files, const std::vector<CheckpointId>& ids) override {
-    for (const CheckpointId& id : ids) FD_TRY_VOID(create_anew(files, path_in(directory::tombstones, id)));
+    for (const CheckpointId& id : ids) {
+      FD_TRY_VOID(create_or_replace(files, path_in(directory::tombstones, id), Value::copy_of(std::string_view())));
+    }
     return files.sync_directory(directory::tombstones);
   }
 
@@ -129,7 +131,9 @@ class FilesCatalog final : public Catalog {
       const std::string path = path_in(directory::manifests, id);
       Status removed = files.remove(path);
       if (removed.failed_with(Code::not_found)) {
-        FD_TRY_VOID(create_anew(files, path));
+        const auto made = files.create(path);
+        if (made) FD_TRY_VOID((*made)->close());
+        if (!made && !made.failed_with(Code::already_exists)) return made.error();
         removed = files.remove(path);
       }
       if (!removed) return removed;
@@ -160,12 +164,8 @@ class FilesCatalog final : public Catalog {
  private:
   static Status commit_again(FileSystem& files, const CheckpointId& id) {
     const std::string path = path_in(directory::manifests, id);
-    const std::string temporary = path_in(directory::tmp, id);
     FD_TRY(const Value manifest, read_whole(files, path, manifest_size_max));
-    FD_TRY_VOID(removed_or_absent(files.remove(temporary)));  // of an attempt that died before its rename
-    FD_TRY_VOID(write_synced(files, temporary, manifest));
-    FD_TRY_VOID(expect_written(files, temporary, manifest));
-    return files.rename(temporary, path);
+    return replace(files, path, manifest);
   }
 
   static Status remove_all(FileSystem& files, std::string_view directory, const std::vector<CheckpointId>& ids) {

@@ -34,17 +34,23 @@ Status expect_written(FileSystem& files, std::string_view path, const Value& byt
   return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", path)};
 }
 
-// One that is there may be there for now only: a sync that failed on its name is never made up for by a later one.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
-  FD_TRY_VOID(create_anew(files, path_in(directory, id)));
+  FD_TRY_VOID(create_or_replace(files, path_in(directory, id), Value::copy_of(std::string_view())));
   return files.sync_directory(directory);
 }
 
-Status create_anew(FileSystem& files, std::string_view path) {
-  Status created = write_synced(files, path, Value::copy_of(std::string_view()));
-  if (!created.failed_with(Code::already_exists)) return created;
-  FD_TRY_VOID(removed_or_absent(files.remove(path)));
-  return write_synced(files, path, Value::copy_of(std::string_view()));
+Status create_or_replace(FileSystem& files, const std::string& path, const Value& bytes) {
+  Status written = write_synced(files, path, bytes);
+  if (!written.failed_with(Code::already_exists)) return written;
+  return replace(files, path, bytes);
+}
+
+Status replace(FileSystem& files, const std::string& path, const Value& bytes) {
+  const std::string temporary = path_in(directory::tmp, file_name(path));
+  FD_TRY_VOID(removed_or_absent(files.remove(temporary)));  // of an attempt that died before its rename
+  FD_TRY_VOID(write_synced(files, temporary, bytes));
+  FD_TRY_VOID(expect_written(files, temporary, bytes));
+  return files.rename(temporary, path);
 }
 
 Status remove_tree(FileSystem& files, const std::string& directory) {

@@ -22,11 +22,15 @@ Status write_synced(FileSystem& files, std::string_view path, const Value& bytes
 // Reads back, past the cache, what was written to `path`. Errors: corrupted (it is something else).
 Status expect_written(FileSystem& files, std::string_view path, const Value& bytes);
 
-// An empty file, synced; one that is there already is removed first. Its name is not durable yet.
-Status create_anew(FileSystem& files, std::string_view path);
-
-// An empty file in `directory`, durable with its name; one that is there already is made anew.
+// An empty file in `directory`, durable with its name. One that is there already may be there for now only, since no
+// later sync makes up for one that failed on its name: another one takes its place.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
+
+// The file at `path` with these bytes, synced; its name is not durable yet. A file that is there already is there all
+// the time, with its old bytes or with these. `path` is the name of a checkpoint in one of its directories.
+Status create_or_replace(FileSystem& files, const std::string& path, const Value& bytes);
+// The same for a file that is there.
+Status replace(FileSystem& files, const std::string& path, const Value& bytes);
 
 // Removes a directory and the files in it; what is not there is no error.
 Status remove_tree(FileSystem& files, const std::string& directory);

@@ -320,6 +320,7 @@ TEST(Marks, ThatAreThereAreMadeDurableAgain) {
   TestDisk disk;
   TestFiles files(disk, 0);
   ASSERT_TRUE(files.make_directory("validated").ok());
+  ASSERT_TRUE(files.make_directory("tmp").ok());
   for (int time = 0; time < 2; ++time) {
     disk.durable.clear();
     ASSERT_TRUE(ExposesMarks::write_mark(files, "validated", id(2)).ok());

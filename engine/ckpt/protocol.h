@@ -133,7 +133,7 @@ class Protocol {
   // --- For overriding steps ----------------------------------------------------------------------------------------
   // Creates `path`, writes, syncs, closes. Its name is not durable yet.
   static Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);
-  // An empty file in `directory`, durable with its name; one that is there already is made anew.
+  // An empty file in `directory`, durable with its name; one that is there already is replaced.
   static Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
   // Removes a directory and the files in it; what is not there is no error.
   static Status remove_tree(FileSystem& files, const std::string& directory);

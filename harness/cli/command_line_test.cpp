@@ -314,7 +314,7 @@ TEST_F(CommandLine, AnAuditSaysWhyARootCannotBeUsed) {
 TEST_F(CommandLine, AMutantThatSurvivesSaysHowToHuntItAgain) {
   // The one plan of this seed does not show the mutant.
   const Answer answer = firedrill({"mutants", "optimizer_step_reset", "--scenario", scenario("base.yaml", ""),
-                                   "--trials", "1", "--seed", "1", "--json", "-"});
+                                   "--trials", "1", "--seed", "1", "--prepared", "--json", "-"});
   EXPECT_EQ(answer.code, 2) << answer.out << answer.err;
   EXPECT_EQ(nlohmann::json::parse(answer.out)["survived"].size(), 1);
   // The right engine runs the plans of every preparation of the mutants that were hunted: here of none.

@@ -1,5 +1,5 @@
-// firedrill mutants [NAME...]: runs each broken engine part against random faults until a property catches it. A mutant
-// that survives shows a hole in the checks: exit 2.
+// firedrill mutants [NAME...]: runs each broken engine part against plans drawn as `explore` draws them, until a
+// property catches it. A mutant that survives shows a hole in the checks: exit 2.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,19 +23,19 @@ namespace {
 struct MutantArguments {
   std::vector<std::string> names;
   std::string scenario = "scenarios/quickstart.yaml";
-  std::int64_t trials = 1000;
+  std::int64_t trials = 10'000;
   bool shrink = true;
-  bool swarm = false;
+  bool prepared = false;
 };
 
-// What a mutant asks for: all of it, or with --swarm its job alone.
+// What a mutant may ask for: its job, and with --prepared also where and how it is disturbed.
 Preparation asked_for(const Mutant& mutant, const MutantArguments& arguments) {
-  return arguments.swarm ? Preparation{.job = mutant.preparation.job} : mutant.preparation;
+  return arguments.prepared ? mutant.preparation : Preparation{.job = mutant.preparation.job};
 }
 
 Result<Ground> ground_of(const Preparation& preparation, const Plan& base, const MutantArguments& arguments) {
   FD_TRY(Ground ground, ground_for(preparation, base, jobs_directory_of(arguments.scenario)));
-  if (!arguments.swarm) return ground;
+  if (arguments.prepared) return ground;
   const auto swarm = std::make_shared<Swarm>(ground.base, SwarmOptions{.beyond_budget = false});
   ground.draw = [swarm](Session& session, std::uint64_t seed) -> Result<Plan> {
     FD_TRY(Drawn drawn, swarm->draw(session, seed));
@@ -83,7 +83,7 @@ std::string reproduce_of(const HuntOutcome& outcome, const MutantArguments& argu
                                  control && outcome.hunt.caught ? outcome.hunt.plan.seed : seed);
   const MutantArguments defaults;
   if (arguments.scenario != defaults.scenario) line += fmt::format(" --scenario {}", arguments.scenario);
-  if (arguments.swarm) line += " --swarm";
+  if (arguments.prepared) line += " --prepared";
   if (arguments.trials != defaults.trials) line += fmt::format(" --trials {}", arguments.trials);
   for (const std::string& setting : common.set) line += fmt::format(" --set '{}'", setting);
   return line;
@@ -242,7 +242,8 @@ Work add_mutants(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Plans to try before a mutant counts as survived")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
-  app.add_flag("--swarm", arguments->swarm, "Draw whole plans as `explore` does: a mutant names its job, nothing else");
+  app.add_flag("--prepared", arguments->prepared,
+               "Faults, layouts and job options as each mutant asks for them, not drawn as `explore` draws them");
   app.add_flag("!--no-shrink", arguments->shrink, "Leave the plans that catch them as they are");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }

@@ -28,21 +28,6 @@ void lose_a_node(Rng& rng, Plan& plan) {
   plan.recovery.budget = 1;
 }
 
-// So that a save with some slow operations outlasts it.
-void give_up_early(Job& job) {
-  job.cluster.deadline = std::chrono::milliseconds(500);
-  job.cluster.heartbeat = std::chrono::milliseconds(100);
-}
-
-void slow_a_save_down(Rng& rng, Plan& plan) {
-  FaultSpec slow = somewhere(rng, plan, FaultKind::slow_disk, Phase::save, 2);
-  slow.at.step.reset();
-  slow.delay = std::chrono::milliseconds(150 + static_cast<std::int64_t>(rng.below(70)));
-  slow.times = 8;
-  plan.faults = {slow};
-  plan.recovery.budget = 1;
-}
-
 }  // namespace
 
 std::vector<Mutant> mutants_of_liveness() {
@@ -61,7 +46,7 @@ std::vector<Mutant> mutants_of_liveness() {
        .summary = "a save outlasts the deadline of a collective, and healthy ranks are declared dead",
        .caught_by = "failure_detected_in_time",
        .make_liveness = &make_liveness_fixed_deadline,
-       .preparation = {.change = &give_up_early, .disturb = &slow_a_save_down}},
+       .preparation = {.job = "mutants/slow_storage", .layout = Layout{.dp = 4}}},
       {.name = "liveness_of_a_side_task",
        .summary = "the heartbeat comes from a side task while the trainer is stuck",
        .caught_by = "failure_detected_in_time",

@@ -12,15 +12,6 @@ namespace {
 void publish_aside(Job& job) { job.checkpoint.mode = PublishMode::async; }
 
 // Training makes some steps while one save is written, and the next save waits for it.
-void publish_aside_on_a_slow_disk(Job& job) {
-  publish_aside(job);
-  job.cluster.file_operation = std::chrono::milliseconds(2);
-  job.cluster.file_sync = std::chrono::milliseconds(4);
-}
-
-// Below the norm of any step, so that every step is clipped.
-void clip_every_step(Job& job) { job.optimizer.clip = 0.1; }
-
 // So that nothing stands in for the one that was deleted too early.
 void keep_one(Job& job) { job.checkpoint.keep_validated = 1; }
 
@@ -96,7 +87,7 @@ std::vector<Mutant> mutants_of_publisher() {
        .caught_by = "validated_is_kept",
        .make = &make_async_in_flight_counts,
        .make_publisher = &make_async_in_flight_counts_publisher,
-       .preparation = {.change = &publish_aside_on_a_slow_disk}},
+       .preparation = {.job = "mutants/slow_storage", .layout = Layout{.dp = 4}, .change = &publish_aside}},
       {.name = "async_late_step",
        .summary = "an asynchronous save reads the step number when training has gone on",
        .caught_by = "resume_equals_golden",
@@ -106,7 +97,7 @@ std::vector<Mutant> mutants_of_publisher() {
        .summary = "an asynchronous save writes the live state, not the snapshot of its dispatch",
        .caught_by = "partial_never_discoverable",
        .make_publisher = &make_async_live_state_publisher,
-       .preparation = {.change = &publish_aside_on_a_slow_disk}},
+       .preparation = {.job = "mutants/slow_storage", .layout = Layout{.dp = 4}, .change = &publish_aside}},
       {.name = "async_retired_at_dispatch",
        .summary = "old checkpoints are deleted when an asynchronous save is dispatched",
        .caught_by = "validated_is_kept",
@@ -149,7 +140,7 @@ std::vector<Mutant> mutants_of_layouts() {
        .summary = "gradients are clipped by the norm of a rank's own shards, not by that of all of them",
        .caught_by = "resume_equals_golden",
        .make_rules = &make_norm_of_own_shards,
-       .preparation = {.layout = Layout{.dp = 4, .zero = 2}, .change = &clip_every_step}},
+       .preparation = {.job = "mutants/clipped", .layout = Layout{.dp = 4, .zero = 2}}},
   };
 }
 

@@ -35,7 +35,9 @@ void cover_damage(Plan& plan) {
     const bool calls = info_of(fault.kind).harm == Harm::call || fault.kind == FaultKind::corrupt_payload;
     for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
       if (layout == nullptr) continue;
-      if (compute) layout->rerun = true;
+      const bool compared =
+          layout->replica_check > 0 && damages_one_replica(fault, *layout) && plan.job.model.experts == 0;
+      if (compute && !compared) layout->rerun = true;
       if (calls) layout->guard = Guard::check;
     }
   }

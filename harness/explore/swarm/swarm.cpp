@@ -46,7 +46,7 @@ Plan counted_plan(const Plan& plan, const Layout& layout) {
 // Now and then, what no fault of the plan asks for.
 void draw_checks(Rng& rng, Plan& plan) {
   const std::uint64_t guard = rng.below(8);
-  const int replicas = rng.chance(1, 8) ? 1 + static_cast<int>(rng.below(3)) : 0;
+  const int replicas = rng.chance(1, 6) ? 1 + static_cast<int>(rng.below(3)) : 0;
   const bool rerun = rng.chance(1, 16);
   for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
     if (layout == nullptr) continue;
