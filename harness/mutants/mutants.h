@@ -17,9 +17,9 @@
 
 namespace firedrill {
 
-// Where a mistake matters: the job, which every hunt needs, and what lets a short hunt (`mutants --prepared`) do without
-// drawn layouts and faults. What is absent is as the hunt's own scenario says. The right engine must survive the same
-// hunt under each.
+// Where a mistake matters: the job, which every hunt needs, and what lets a short hunt (`mutants --prepared`) do
+// without drawn layouts and faults. What is absent is as the hunt's own scenario says. The right engine must survive
+// the same hunt under each.
 struct Preparation {
   std::string_view job = {};            // "nano-hybrid": a job of scenarios/jobs, by its file's name
   std::optional<Layout> layout = {};    // of the first attempt
