@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Reads a trace that `firedrill report --trace` wrote with the messages of Perfetto's own package, and holds the sums
 of its slices against the history it was made from: nanoseconds by rank and phase. Exit status: 0 equal, 1 not, 4 where
-the PyPI package perfetto is not to be had (ci/trace_test.py --install puts it into .deps/trace).
+the PyPI package perfetto is not there (ci/setup --report fetches it).
 
-usage: ci/trace_test.py FIREDRILL SCENARIO | --install
+usage: ci/trace_test.py FIREDRILL SCENARIO
 """
 import collections
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TOOLS = ROOT / ".deps" / "trace"
+TOOLS = ROOT / ".deps" / "tools"
 
 
 def spans_of_trace(packets):
@@ -55,9 +55,6 @@ def spans_of_history(lines):
 
 
 def main() -> int:
-    if sys.argv[1:] == ["--install"]:
-        return subprocess.call([sys.executable, "-m", "pip", "install", "-q", "--target", str(TOOLS), "perfetto",
-                                "protobuf"])
     if len(sys.argv) != 3:
         print(__doc__, file=sys.stderr)
         return 1
@@ -65,7 +62,7 @@ def main() -> int:
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2
     except ImportError as absent:
-        print(f"ci/trace_test.py: {absent}: the trace was NOT read (ci/trace_test.py --install)", file=sys.stderr)
+        print(f"ci/trace_test.py: {absent}: the trace was NOT read (ci/setup --report)", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory() as folder:
         kept, file = f"{folder}/run", f"{folder}/trace"

@@ -63,10 +63,11 @@ class Browser:
 
     def open(self, file: pathlib.Path, ready: str) -> float:
         """Opens the file and waits until the expression holds; the seconds that it took."""
+        self._call("Page.navigate", url="about:blank")  # so that what holds is no longer that of the page before
         self.complaints, self.requests = [], []
         began = time.monotonic()
         self._call("Page.navigate", url=file.resolve().as_uri())
-        while not self.ask(ready):
+        while not self.ask(f"location.protocol === 'file:' && ({ready})"):
             if time.monotonic() - began > self._deadline:
                 raise TimeoutError(f"{file}: {ready} does not come true; the page says {self.complaints or 'nothing'}")
             time.sleep(0.02)

@@ -103,7 +103,12 @@ nlohmann::ordered_json violation_json(const Story& story, double seconds) {
   nlohmann::ordered_json json = {{"message", story.what}, {"seconds", seconds}};
   json["operations"] = nlohmann::ordered_json::array();
   for (const Story::Line& line : story.operations) {
-    json["operations"].push_back({{"what", line.operation}, {"state", line.fate}});
+    json["operations"].push_back({{"what", line.operation},
+                                  {"state", line.fate},
+                                  {"kind", line.kind},
+                                  {"path", line.path},
+                                  {"second", line.second},
+                                  {"rank", line.rank}});
   }
   json["reads"] = story.disk;
   return json;

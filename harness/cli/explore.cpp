@@ -7,6 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -149,6 +150,24 @@ std::size_t reached_of_reachable(const TrialsResult& result) {
       result.reachable, [&](const Reach& reach) { return result.coverage.reached().contains(reach); }));
 }
 
+// Of each kind and phase how many of its places were reached: one for the phase itself, one for each file operation.
+nlohmann::ordered_json coverage_by_phase(const TrialsResult& result) {
+  std::map<std::pair<FaultKind, Phase>, std::pair<int, int>> cells;
+  for (const Reach& reach : result.reachable) {
+    auto& [reached, all] = cells[{reach.kind, reach.phase}];
+    ++all;
+    if (result.coverage.reached().contains(reach)) ++reached;
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [place, counts] : cells) {
+    list.push_back({{"kind", to_string(place.first)},
+                    {"phase", to_string(place.second)},
+                    {"reached", counts.first},
+                    {"of", counts.second}});
+  }
+  return list;
+}
+
 // Without a folder it is the trial of this command again; what came from the corpus needs the corpus of then.
 std::string reproduce_of(const TrialFailure& failure, const Plan& base, const ExploreArguments& arguments) {
   if (!failure.directory.empty()) return fmt::format("firedrill replay {}", failure.directory.string());
@@ -184,6 +203,12 @@ void write_counts(Report& report, const TrialsResult& result) {
                       {"places_of", result.reachable.size()},
                       {"situations", happened},
                       {"situations_of", situations().size()}};
+  more["coverage"]["by_phase"] = coverage_by_phase(result);
+  more["coverage"]["named"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < situations().size(); ++i) {
+    more["coverage"]["named"].push_back(
+        {{"situation", situations()[i].name}, {"came_about", bool{result.coverage.came_about()[i]}}});
+  }
   more["never_reached"] = never_reached(result);
   report.lines.push_back(fmt::format("{} trials in {:.1f} s: {:.0f} a second; {} distinct histories", result.trials,
                                      result.seconds, result.rate(), result.coverage.distinct_histories()));

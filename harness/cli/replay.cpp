@@ -12,6 +12,7 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
 #include "harness/cli/verb.h"
+#include "harness/cli/watch.h"
 #include "harness/history/lines.h"
 
 namespace firedrill {
@@ -96,8 +97,14 @@ void compare_numbers(const fs::path& saved_file, RunReport& run, std::vector<std
                   saved_file.string(), now->fired.size()));
 }
 
-VerbResult work(const std::string& given, const CommonOptions& common, Streams streams) {
+struct ReplayArguments {
+  std::string given;
+  bool watch = false;
+};
+
+VerbResult work(const ReplayArguments& arguments, const CommonOptions& common, Streams streams) {
   VerbResult result;
+  const std::string& given = arguments.given;
   const bool is_folder = fs::is_directory(given);
   const fs::path file = plan_file_of(given);
   std::optional<Plan> plan = read_given_plan(given, result.mistakes);
@@ -107,8 +114,9 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
   if (!common.mutant.empty()) plan->mutant = common.mutant;
 
   SessionOptions options{.golden_directory = golden_directory_of(plan->scenario_path)};
-  Progress progress(streams, 1, common.quiet);
+  Progress progress(streams, 1, common.quiet || arguments.watch);
   options.progress = [&progress](std::string_view what) { progress.doing(what); };
+  if (arguments.watch) options.watch = watch_on(streams.err);
   Session session(options);
   RunReport run = run_one(session, *plan, common.out.empty() ? std::nullopt : std::optional(common.out));
   const bool same_choices = !common.seed && common.mutant.empty();
@@ -134,9 +142,10 @@ VerbResult work(const std::string& given, const CommonOptions& common, Streams s
 }  // namespace
 
 Work add_replay(CLI::App& app) {
-  auto given = std::make_shared<std::string>();
-  app.add_option("plan", *given, "A folder that a run was kept in, or a plan file")->required();
-  return [given](const CommonOptions& common, Streams streams) { return work(*given, common, streams); };
+  auto arguments = std::make_shared<ReplayArguments>();
+  app.add_option("plan", arguments->given, "A folder that a run was kept in, or a plan file")->required();
+  app.add_flag("--watch", arguments->watch, "As of `run`: tell the events, a line for each, on standard error");
+  return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }
 
 }  // namespace firedrill

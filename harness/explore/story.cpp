@@ -52,7 +52,13 @@ void picture(crash::Partial& partial, const std::vector<OperationId>& certain, S
     const crash::Operation& operation = partial.space().trace().operations[fate.operation];
     const bool before = std::find(certain.begin(), certain.end(), fate.operation) != certain.end();
     if (before || operation.kind == crash::OperationKind::committed) continue;
-    story.operations.push_back({.operation = describe(partial.space().trace(), fate.operation), .fate = fate.what});
+    const bool of_file = operation.kind == crash::OperationKind::file;
+    story.operations.push_back({.operation = describe(partial.space().trace(), fate.operation),
+                                .fate = fate.what,
+                                .kind = of_file ? std::string(to_string(operation.op)) : "",
+                                .path = operation.path,
+                                .second = operation.second,
+                                .rank = partial.space().trace().programs[operation.program].rank});
     if (is_loss(fate.what)) ++story.losses;
   }
 }

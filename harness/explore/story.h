@@ -13,8 +13,12 @@ namespace firedrill {
 
 struct Story {
   struct Line {
-    std::string operation;  // "rank 2's write of 1152 bytes to shards/4-1-1/model-2"
-    std::string fate;       // "durable", "lost", "torn at sector 2"
+    std::string operation;    // "rank 2's write of 1152 bytes to shards/4-1-1/model-2"
+    std::string fate;         // "durable", "lost", "torn at sector 2"
+    std::string kind = {};    // of an operation on a file: "write"; else empty
+    std::string path = {};    // the file or directory; the root is empty
+    std::string second = {};  // of a rename: the new name
+    int rank = -1;
   };
   std::string what;               // the oracle's words
   std::vector<Line> operations;   // of the shortest cut that may have failed, in order

@@ -2,32 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "engine/base/check.h"
 #include "engine/seam/position.h"
 #include "harness/report/page_template.h"
+#include "harness/report/told.h"
 
 namespace firedrill {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What a person reads of a run; the rest (bytes, waits, calls, probes) stands in sums.
-bool is_told(const Event& event) {
-  switch (event.kind) {
-    case EventKind::probe:
-    case EventKind::golden:
-    case EventKind::golden_sample:
-    case EventKind::sample:
-    case EventKind::time_spent:
-    case EventKind::exchanged:
-    case EventKind::message_taken:
-    case EventKind::calls:
-    case EventKind::call_record: return false;
-    default: return true;
-  }
-}
 
 // Rows [attempt, rank, phase, from, length]: as in a trace, the phases of a step in their order, up to when it was
 // told.
@@ -96,6 +82,51 @@ Json tensors_of(const History& history) {
   return rows;
 }
 
+// Rows [from rank, to rank, messages].
+Json messages_of(const History& history) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> messages;
+  for (const std::uint32_t i : history.of(EventKind::message_taken)) ++messages[{history[i].a, history[i].rank}];
+  Json rows = Json::array();
+  for (const auto& [pair, count] : messages) rows.push_back({pair.first, pair.second, count});
+  return rows;
+}
+
+// Rows [rank, group and operation, bytes sent, nanoseconds waited, calls].
+Json sent_of(const History& history) {
+  struct Sum {
+    std::int64_t bytes = 0;
+    std::int64_t waited = 0;
+    std::int64_t calls = 0;
+  };
+  std::map<std::pair<int, std::string>, Sum> sums;
+  for (const std::uint32_t i : history.of(EventKind::exchanged)) {
+    const Event& event = history[i];
+    Sum& sum =
+        sums[{event.rank, std::string(history.text(event.name)) + " " + std::string(history.text(event.detail))}];
+    sum.bytes += event.a;
+    sum.waited += event.b;
+    sum.calls += event.c;
+  }
+  Json rows = Json::array();
+  for (const auto& [of, sum] : sums) rows.push_back({of.first, of.second, sum.bytes, sum.waited, sum.calls});
+  return rows;
+}
+
+// Rows [attempt, from, to, why it ended].
+Json attempts_of(const History& history) {
+  Json rows = Json::array();
+  for (const Event& event : history.events()) {
+    if (event.kind == EventKind::attempt_started) {
+      rows.push_back({event.attempt, event.time.count(), event.time.count(), "not ended"});
+    }
+    if (event.kind == EventKind::attempt_ended && !rows.empty()) {
+      rows.back()[2] = event.time.count();
+      rows.back()[3] = history.text(event.name);
+    }
+  }
+  return rows;
+}
+
 void add_history(const History& history, Json& data) {
   Json kinds = Json::array();
   Json texts = Json::array();
@@ -105,13 +136,12 @@ void add_history(const History& history, Json& data) {
   std::int64_t end = 1;
   for (const Event& event : history.events()) {
     end = std::max(end, event.time.count());
-    if (!is_told(event)) continue;
+    const std::optional<Told> told = told_of(history, event);
+    if (!told) continue;
     const auto [kind, new_kind] = kind_numbers.emplace(event.kind, static_cast<int>(kinds.size()));
     if (new_kind) kinds.push_back(to_string(event.kind));
-    std::string text(history.text(event.name));
-    if (event.detail != 0) text += (text.empty() ? "" : " | ") + std::string(history.text(event.detail));
-    const auto [words, new_text] = text_numbers.emplace(text, static_cast<int>(texts.size()));
-    if (new_text) texts.push_back(text);
+    const auto [words, new_text] = text_numbers.emplace(told->words, static_cast<int>(texts.size()));
+    if (new_text) texts.push_back(told->words);
     rows.push_back({event.time.count(), event.attempt, event.rank, kind->second, event.step, words->second});
   }
   Json phases = {"other"};
@@ -124,6 +154,9 @@ void add_history(const History& history, Json& data) {
   data["events"] = std::move(rows);
   data["slices"] = slices_of(history);
   data["tensors"] = tensors_of(history);
+  data["messages"] = messages_of(history);
+  data["sent"] = sent_of(history);
+  data["attempts"] = attempts_of(history);
 }
 
 }  // namespace

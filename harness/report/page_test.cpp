@@ -54,6 +54,19 @@ TEST(Page, ATensorIsShownWithTheFirstStepThatIsNotTheGoldens) {
   EXPECT_EQ(data["tensors"], Json::parse(R"([["layers.0.bias", 2], ["layers.0.weight", -1]])"));
 }
 
+TEST(Page, AttemptsHaveABeginningAnEndAndAReason) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  EXPECT_EQ(data["attempts"], Json::parse(R"([[1, 0, 230, "rank 1 died"], [2, 240, 500, "the job finished"]])"));
+}
+
+TEST(Page, MessagesAddUpByPairAndWhatWasSentByRankGroupAndOperation) {
+  const SmallRun run;
+  const Json data = data_of(to_page(report(), &run.history));
+  EXPECT_EQ(data["messages"], Json::parse("[[1, 0, 2]]"));
+  EXPECT_EQ(data["sent"], Json::parse(R"([[0, "dp all_reduce", 640, 7, 3]])"));
+}
+
 TEST(Page, EventsThatOnlyCountAreLeftOutAndStillCounted) {
   const SmallRun run;
   const Json data = data_of(to_page(report(), &run.history));

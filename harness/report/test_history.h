@@ -15,16 +15,21 @@ class SmallRun {
   SmallRun() {
     golden(1, "after 1", {named("layers.0.weight", "w1"), named("layers.0.bias", "b1")});
     golden(2, "after 2", {named("layers.0.weight", "w2"), named("layers.0.bias", "b2")});
-    add({.kind = EventKind::attempt_started, .attempt = 1, .a = 2}, 0);
+    add({.kind = EventKind::attempt_started, .attempt = 1, .a = 2, .name = text("dp=2")}, 0);
     spent(1, 0, 1, Phase::forward, 30, 100);
     spent(1, 0, 1, Phase::backward, 50, 100);
     step_done(1, 0, 1, "after 1", 100);
     add({.kind = EventKind::acknowledged, .rank = 0, .attempt = 1, .step = 1, .name = text("1-1-1")}, 150);
-    add({.kind = EventKind::fault_fired, .rank = 1, .attempt = 1, .step = 2, .name = text("kill rank 1 </script>")},
+    add({.kind = EventKind::fault_fired,
+         .phase = Phase::backward,
+         .rank = 1,
+         .attempt = 1,
+         .step = 2,
+         .name = text("kill rank 1 </script>")},
         200);
     add({.kind = EventKind::rank_ended, .rank = 1, .attempt = 1, .a = 2}, 200);
-    add({.kind = EventKind::attempt_ended, .attempt = 1, .a = 1}, 230);
-    add({.kind = EventKind::attempt_started, .attempt = 2, .a = 2}, 240);
+    add({.kind = EventKind::attempt_ended, .attempt = 1, .a = 1, .name = text("rank 1 died")}, 230);
+    add({.kind = EventKind::attempt_started, .attempt = 2, .a = 2, .name = text("dp=2")}, 240);
     add({.kind = EventKind::message_taken, .rank = 0, .attempt = 2, .a = 1, .b = 2}, 250);
     add({.kind = EventKind::message_taken, .rank = 0, .attempt = 2, .a = 1, .b = 2}, 255);
     add({.kind = EventKind::exchanged,
@@ -40,8 +45,8 @@ class SmallRun {
     add({.kind = EventKind::restored, .rank = 0, .attempt = 2, .step = 1, .name = text("1-1-1")}, 260);
     spent(2, 0, 2, Phase::forward, 40, 400);
     step_done(2, 0, 2, "wrong", 400, {named("layers.0.weight", "w2"), named("layers.0.bias", "odd")});
-    add({.kind = EventKind::attempt_ended, .attempt = 2, .c = 2}, 500);
-    add({.kind = EventKind::run_ended, .a = 1, .b = 2}, 500);
+    add({.kind = EventKind::attempt_ended, .attempt = 2, .c = 2, .name = text("the job finished")}, 500);
+    add({.kind = EventKind::run_ended, .attempt = 2, .a = 1, .b = 2, .name = text("the job finished")}, 500);
   }
 
   // `told`: when; the phases of a step end there.

@@ -80,20 +80,6 @@ Status has_one_golden(const Job& job) {
       .hint = "give collectives: tree; a run in the process world makes the golden of its layout itself"};
 }
 
-AttributionLine line_of(const Blame& blame) {
-  return {.attempt = blame.attempt,
-          .kind = std::string(to_string(blame.kind)),
-          .ranks = blame.ranks,
-          .stream = blame.stream,
-          .sequence = blame.sequence,
-          .step = blame.step,
-          .phase = std::string(work_of(blame.phase)),
-          .call = blame.call,
-          .what = blame.what,
-          .last_completed = {blame.last_completed.begin(), blame.last_completed.end()},
-          .text = describe(blame)};
-}
-
 }  // namespace
 
 struct Session::Impl {
@@ -109,7 +95,8 @@ struct Session::Impl {
   Result<Golden> record_in_layout(const Plan& plan, Prepared& prepared);
   Bench& bench_of(const Plan& plan, Prepared& prepared);
   Subject subject_of(const Plan& plan, Prepared& prepared);
-  Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory);
+  Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory,
+                          const std::function<void()>& after_attempt = {});
   const std::string& numerics(const Job& job);
   void tell(std::string_view what) const {
     if (options.progress) options.progress(what);
@@ -247,7 +234,8 @@ Subject Session::Impl::subject_of(const Plan& plan, Prepared& job) {
           .digests = &job.digests};
 }
 
-Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory) {
+Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory,
+                                       const std::function<void()>& after_attempt) {
   Bench& bench = bench_of(plan, job);
   const Subject subject = subject_of(plan, job);
   history.reset();
@@ -257,11 +245,11 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
                    {.memo = options.memo && sim_runs % without_memo_every != 0,
                     .probes = options.probes,
                     .digest_check = sim_runs % digest_check_every == 0});
-    return supervise(plan, world, world.observer(), history);
+    return supervise(plan, world, world.observer(), history, after_attempt);
   }
   FD_TRY(const std::unique_ptr<ProcessWorld> world,
          ProcessWorld::start(subject, *bench.prober, history, {.directory = directory}));
-  return supervise(plan, *world, world->observer(), history);
+  return supervise(plan, *world, world->observer(), history, after_attempt);
 }
 
 Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -350,8 +338,12 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
     FD_TRY(golden, impl_->golden_of(*prepared, plan));
   }
   impl_->tell(fmt::format("running {} in the {} world", plan.scenario, to_string(plan.world)));
-  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or("")));
   History& history = impl_->history;
+  auto watch = [&, told = std::size_t{0}]() mutable {
+    if (impl_->options.watch) impl_->options.watch(history, std::exchange(told, history.size()));
+  };
+  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or(""), std::ref(watch)));
+  watch();
   if (golden != nullptr) append_golden(*golden, history);
   if (options.directory) FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
 

@@ -68,4 +68,18 @@ std::vector<FiredFault> fired_in(const History& history) {
   return fired;
 }
 
+AttributionLine line_of(const Blame& blame) {
+  return {.attempt = blame.attempt,
+          .kind = std::string(to_string(blame.kind)),
+          .ranks = blame.ranks,
+          .stream = blame.stream,
+          .sequence = blame.sequence,
+          .step = blame.step,
+          .phase = std::string(work_of(blame.phase)),
+          .call = blame.call,
+          .what = blame.what,
+          .last_completed = {blame.last_completed.begin(), blame.last_completed.end()},
+          .text = describe(blame)};
+}
+
 }  // namespace firedrill

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "harness/check/attribution.h"
 #include "harness/history/history.h"
 #include "harness/report/report.h"
 
@@ -10,5 +11,6 @@ namespace firedrill {
 
 std::vector<AttemptLine> timeline_of(const History& history);
 std::vector<FiredFault> fired_in(const History& history);
+AttributionLine line_of(const Blame& blame);
 
 }  // namespace firedrill

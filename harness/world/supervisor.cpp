@@ -41,7 +41,8 @@ Event world_event(EventKind kind, int attempt, std::int64_t a, std::int64_t b, N
 
 }  // namespace
 
-Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer, const History& history) {
+Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer, const History& history,
+                             const std::function<void()>& after_attempt) {
   RunOutcome outcome;
   std::vector<int> fired(plan.faults.size(), 0);
   for (std::size_t i = 0; i < plan.faults.size(); ++i) {
@@ -78,6 +79,7 @@ Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer,
     }
     outcome.floor = std::max(outcome.floor, learned.acknowledged);
     world.probe();
+    if (after_attempt) after_attempt();
     if (result.broken > 0) outcome.check_failed = true;
     outcome.finished = result.finished == world_size;
     outcome.why = outcome.finished ? "the job finished" : result.why;

@@ -2,6 +2,8 @@
 // the disk under test: the floor (the highest acknowledged step) and how often each fault has fired.
 #pragma once
 
+#include <functional>
+
 #include "harness/world/world.h"
 
 namespace firedrill {
@@ -16,7 +18,9 @@ struct RunOutcome {
 };
 
 // Writes fault_planned, attempt_started, attempt_ended, floor_lowered and run_ended through `observer`, which appends
-// to `history`. Errors: those of the world itself.
-Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer, const History& history);
+// to `history`. `after_attempt` is called when all that an attempt gave is there; may be empty. Errors: those of the
+// world itself.
+Result<RunOutcome> supervise(const Plan& plan, World& world, Observer& observer, const History& history,
+                             const std::function<void()>& after_attempt = {});
 
 }  // namespace firedrill

@@ -1,0 +1,14 @@
+// The page from top to bottom.
+
+function showAll() {
+  head();
+  if (Array.isArray(report.runs)) report.runs.forEach(showRun);
+  crashStates();
+  explored();
+  mutants();
+  timeLine();
+  exchange();
+  tensors();
+  events();
+  document.body.dataset.ready = 'yes';
+}
