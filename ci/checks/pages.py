@@ -138,6 +138,12 @@ def mutants(page: Browser) -> list[str]:
     return wrong
 
 
+def several(page: Browser) -> list[str]:
+    wrong = verdict(page, "PASS") + says(page, "2 runs", "scenarios/rank/hang.yaml")
+    choose(page, "runs-filter", "not as expected")
+    return wrong + holds(page, "document.querySelectorAll('#runs tbody tr').length === 0")
+
+
 def long(page: Browser) -> list[str]:
     wrong = verdict(page, "PASS") + holds(page, "data.total >= 50000")
     before = page.ask("document.querySelectorAll('#events tbody tr').length")
@@ -168,7 +174,7 @@ def unreachable(page: Browser) -> list[str]:
 
 ALL: dict[str, Callable[[Browser], list[str]]] = {
     "drill": drill, "mutant": mutant, "difference": difference, "crash": crash, "exploration": exploration,
-    "mutants": mutants, "long": long}
+    "mutants": mutants, "several": several, "long": long}
 
 
 def examine(page: Browser, folder: pathlib.Path, name: str, check) -> tuple[list[str], float]:

@@ -23,6 +23,20 @@ function bar(parts, whole) {
   return [line, key];
 }
 
+// Of several runs, what did not go as expected first; each leads to its own part.
+function overview() {
+  if (!Array.isArray(report.runs) || report.runs.length < 2) return;
+  const part = section('runs', times(report.runs.length, 'run'));
+  const place = make('div', {});
+  const rows = report.runs.map((run, i) => [run, i]).sort((a, b) => a[0].met - b[0].met || a[1] - b[1]);
+  const draw = () => place.replaceChildren(table(['scenario', 'verdict', 'as expected', 'why'], rows
+    .filter(([run]) => chosen('runs-filter') === 'all' || !run.met)
+    .map(([run, i]) => [make('a', { href: `#run-${i}` }, run.scenario), verdict(run.verdict),
+      make('span', { class: run.met ? 'pass' : 'fail' }, run.met ? 'yes' : 'no'), run.reason])));
+  part.append(make('p', {}, select('runs-filter', 'show', ['all', 'not as expected'], draw)), place);
+  draw();
+}
+
 // What failed stands first.
 function properties(run, part, suffix) {
   const order = { fail: 0, unknown: 1, pass: 2 };

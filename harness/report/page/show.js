@@ -2,6 +2,7 @@
 
 function showAll() {
   head();
+  overview();
   if (Array.isArray(report.runs)) report.runs.forEach(showRun);
   crashStates();
   explored();
