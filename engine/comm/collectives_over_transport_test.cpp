@@ -7,45 +7,18 @@
 #include <vector>
 
 #include "engine/comm/guard.h"
-#include "engine/comm/test_transport.h"
+#include "engine/comm/test_rank.h"
 #include "engine/seam/contract/collectives_contract.h"
 #include "engine/sim/machine.h"
 
 namespace firedrill {
 namespace {
 
-class NoteObserver final : public Observer {
- public:
-  void event(const Event& event) override { events.push_back(event); }
-  NameId intern(std::string_view text) override {
-    names.emplace_back(text);
-    return static_cast<NameId>(names.size());
-  }
-  bool knows_state(const Digest&) override { return false; }
-  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
-
-  std::vector<Event> events;
-  std::vector<std::string> names;
-};
-
-// One rank's collectives and all under them.
-struct Rank {
-  Rank(TestTransport::Shared& shared, int number, int ranks, CollectivesOptions options)
-      : position{.attempt = 1, .rank = number, .step = 4, .phase = Phase::exchange},
-        transport(shared, number, ranks),
-        collectives(transport, compute, position, observer, options) {}
-  Position position;
-  NoteObserver observer;
-  DirectCompute compute;
-  TestTransport transport;
-  TransportCollectives collectives;
-};
-
 auto with_options(CollectivesOptions options) {
   return [options](int ranks, const std::function<void(int, Collectives&)>& body) {
     TestTransport::Shared shared;
     run_threads(ranks, [&](int rank) {
-      Rank parts(shared, rank, ranks, options);
+      TestRank parts(shared, rank, ranks, options);
       body(rank, parts.collectives);
       EXPECT_TRUE(parts.observer.events.empty());
     });
@@ -82,7 +55,7 @@ auto guarded(Guard mode) {
   return [mode](int ranks, const std::function<void(int, Collectives&)>& body) {
     TestTransport::Shared shared;
     run_threads(ranks, [&](int rank) {
-      Rank parts(shared, rank, ranks, {.sharded_from = 600});
+      TestRank parts(shared, rank, ranks, {.sharded_from = 600});
       NotedTransport noted(parts.transport);
       GuardedCollectives guard(parts.collectives, mode,
                                {.position = parts.position, .observer = parts.observer, .waits = noted});
@@ -112,7 +85,7 @@ constexpr Call grad{.purpose = "grad", .deadline = std::chrono::hours(1)};
 TEST(TransportCollectives, SmallReductionNeedsTwoMessagesForEachPeerOfItsOwner) {
   TestTransport::Shared shared;
   run_threads(4, [&](int number) {
-    Rank rank(shared, number, 4, {});
+    TestRank rank(shared, number, 4, {});
     Group group{.id = 1, .name = "dp", .ranks = {0, 1, 2, 3}, .lanes = {}, .me = number};
     for (int i = 0; i < 4; ++i) group.lanes.push_back({.begin = 2 * i, .end = 2 * i + 2});
     const std::vector<Value> lanes(2, Value::copy_of(std::vector<float>{1}));
@@ -124,7 +97,7 @@ TEST(TransportCollectives, SmallReductionNeedsTwoMessagesForEachPeerOfItsOwner) 
 TEST(TransportCollectives, OwnerGoesRoundTheGroup) {
   TestTransport::Shared shared;
   run_threads(2, [&](int number) {
-    Rank rank(shared, number, 2, {});
+    TestRank rank(shared, number, 2, {});
     const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
     for (int i = 0; i < 6; ++i) {
       ASSERT_TRUE(rank.collectives.all_reduce(pair_group(number), lanes, ReduceOp::sum, grad));
@@ -143,8 +116,8 @@ TEST(TransportCollectives, OwnerGoesRoundTheGroup) {
 
 TEST(TransportCollectives, AbortEndsAWaitAndNamesTheCall) {
   TestTransport::Shared shared;
-  Rank waiting(shared, 0, 2, {});
-  Rank other(shared, 1, 2, {});
+  TestRank waiting(shared, 0, 2, {});
+  TestRank other(shared, 1, 2, {});
   Result<Value> result = Value();
   std::thread thread([&] {
     const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
@@ -162,7 +135,7 @@ TEST(TransportCollectives, AbortEndsAWaitAndNamesTheCall) {
 TEST(TransportCollectives, LanesThatDifferBetweenRanksAreAMismatch) {
   TestTransport::Shared shared;
   run_threads(2, [&](int number) {
-    Rank rank(shared, number, 2, {});
+    TestRank rank(shared, number, 2, {});
     const std::vector<Value> lanes = {Value::copy_of(std::vector<float>(static_cast<std::size_t>(number + 1)))};
     const Result<Value> result = rank.collectives.all_reduce(pair_group(number), lanes, ReduceOp::sum, grad);
     if (number == 0) {
@@ -184,7 +157,7 @@ class DeadTransport final : public ForwardingTransport {
 
 TEST(TransportCollectives, DeadRankGetsDeadAndLeavesNoEvent) {
   TestTransport::Shared shared;
-  Rank rank(shared, 0, 2, {});
+  TestRank rank(shared, 0, 2, {});
   DeadTransport transport(rank.transport);
   TransportCollectives collectives(transport, rank.compute, rank.position, rank.observer);
   const std::vector<Value> lanes = {Value::copy_of(std::vector<float>{1})};
