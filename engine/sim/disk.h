@@ -102,6 +102,8 @@ class Disk {
   Digest digest_of_witnessed(View view) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
+  // The same without a copy: what it shows is the view at the moment of each call. The disk must outlive it.
+  std::unique_ptr<FileSystem> look(View view) const;
 
   // The node died: each of its unsynced items is lost or becomes durable. Returns how many were lost.
   struct Lost {
@@ -144,6 +146,9 @@ class Disk {
   Status sync_directory(std::string_view directory, const Issuer& issuer);
 
  private:
+  class LookFile;
+  class Look;
+
   static constexpr InodeId none = 0;
   static constexpr InodeId root = 1;
   static constexpr std::size_t live = 0;

@@ -315,6 +315,7 @@ TEST(SimDisk, DigestsNameTheTreesWhateverHappenedBefore) {
       for (const View view : {all_see, after_power_loss}) {
         const auto snapshot = disk.snapshot(view);
         const Tree tree = tree_of(*snapshot);
+        EXPECT_EQ(tree_of(*disk.look(view)), tree);
         bool one_piece = true;
         for (const auto& [path, text] : tree) {
           if (text == "/" || text.empty()) continue;

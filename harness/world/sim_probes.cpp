@@ -15,7 +15,7 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
   Event event = place;
   try {
     event.a = prober_.ask(by_manifests ? disk.digest_of_witnessed(side) : disk.digest(side), kernels_, view,
-                          [&] { return disk.snapshot(side); });
+                          [&] { return disk.look(side); });
   } catch (...) {
     // This runs under a rank's call, and the rank is not to blame: kept for run_attempt, which is the harness's own.
     if (!trouble_) trouble_ = std::current_exception();
