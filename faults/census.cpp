@@ -1,6 +1,8 @@
 #include "faults/census.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "faults/damage.h"
 #include "faults/trigger.h"
@@ -80,6 +82,10 @@ void TaskCensus::waits_for(std::optional<std::size_t> call) {
 std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
   std::vector<FaultPlace> places;
   Seen seen(census);
+  std::array<bool, seam_op_count> possible{};  // most calls are none of the kind's
+  for (int op = 0; op < seam_op_count; ++op) {
+    possible[static_cast<std::size_t>(op)] = can_be_about(like.kind, static_cast<SeamOp>(op));
+  }
   FaultSpec any = like;
   any.at.attempt = like.at.attempt.value_or(1);
   any.at.nth = 1;
@@ -89,6 +95,7 @@ std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
     any.at.rank = task.rank;
     Trigger trigger(any, 0);
     for (const CountedCall& call : task.calls) {
+      if (!possible[static_cast<std::size_t>(call.op)]) continue;
       const Position position{.attempt = task.attempt, .rank = task.rank, .step = call.step, .phase = call.phase};
       if (!trigger.hit(position, seen.site(call))) continue;
       // Only a call that another one comes ahead of can be held back.
@@ -96,7 +103,11 @@ std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
       places.push_back({.rank = task.rank, .step = call.step, .phase = call.phase, .nth = trigger.counted(call.phase)});
     }
   }
-  std::ranges::sort(places);
+  std::ranges::sort(places, {}, [](const FaultPlace& place) {
+    const auto phase = static_cast<std::uint64_t>(place.phase);
+    return std::pair(static_cast<std::uint64_t>(place.rank) << 48 | static_cast<std::uint64_t>(place.step),
+                     phase << 32 | static_cast<std::uint64_t>(place.nth));
+  });
   const auto repeated = std::ranges::unique(places);
   places.erase(repeated.begin(), repeated.end());
   return places;

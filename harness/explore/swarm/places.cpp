@@ -6,15 +6,21 @@ namespace firedrill {
 
 const Places::ByPhase& Places::of(const FaultSpec& fault) {
   const bool behind_a_restart = fault.at.attempt.value_or(1) > 1;
-  const auto [slot, fresh] = known_.try_emplace({fault.kind, fault.target, behind_a_restart, fault.at.path});
-  if (fresh) {
-    FaultSpec like{.kind = fault.kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
-    like.target = fault.target;
-    for (const FaultPlace& place : places_of(like, census_)) {
-      slot->second[static_cast<std::size_t>(place.phase)].push_back(place);
-    }
+  auto& slot = known_[{fault.kind, fault.target, behind_a_restart, fault.at.path}];
+  if (slot) return *slot;
+  FaultSpec like{.kind = fault.kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
+  like.target = fault.target;
+  ByPhase list;
+  std::vector<std::uint64_t> words;
+  for (const FaultPlace& place : places_of(like, census_)) {
+    list[static_cast<std::size_t>(place.phase)].push_back(place);
+    words.push_back(static_cast<std::uint64_t>(place.rank) << 32 | static_cast<std::uint64_t>(place.phase));
+    words.push_back(static_cast<std::uint64_t>(place.step) << 32 | static_cast<std::uint64_t>(place.nth));
   }
-  return slot->second;
+  auto& kept = lists_[digest_of(std::span<const std::uint64_t>(words))];
+  if (!kept) kept = std::make_shared<const ByPhase>(std::move(list));
+  slot = kept;
+  return *slot;
 }
 
 bool Places::draw(Rng& rng, FaultSpec& fault) {

@@ -7,9 +7,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
+#include "engine/base/digest.h"
 #include "engine/base/rng.h"
 #include "faults/census.h"
 #include "harness/explore/swarm/weights.h"
@@ -29,7 +31,9 @@ class Places {
   const ByPhase& of(const FaultSpec& fault);
 
   Census census_;
-  std::map<std::tuple<FaultKind, Target, bool, std::string>, ByPhase> known_;  // bool: behind a restart
+  // By kind, target, whether it is behind a restart, and path.
+  std::map<std::tuple<FaultKind, Target, bool, std::string>, std::shared_ptr<const ByPhase>> known_;
+  std::map<Digest, std::shared_ptr<const ByPhase>> lists_;  // many kinds have the same
 };
 
 }  // namespace firedrill
