@@ -106,6 +106,7 @@ struct Session::Impl {
   Tables tables;
   History history{tables};
   SimResources resources;
+  Auditor auditor;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
   std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
   std::map<std::tuple<Numerics, Device, Reduction>, std::string> numerics_keys;
@@ -216,7 +217,7 @@ Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
   if (fresh) {
     bench.job = plan.job;
     bench.identity = make_run_identity(bench.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job));
-    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, tables);
+    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, tables, &auditor);
   }
   return bench;
 }

@@ -18,9 +18,15 @@ namespace firedrill {
 // Who is asked: the discovery of the engine under test (a mutant's, where there is one) for one run.
 class Prober {
  public:
-  // All must outlive the prober. It keeps answers, so it serves one protocol and one run identity only.
-  Prober(std::unique_ptr<Protocol> protocol, const Job& job, const RunIdentity& identity, Tables& tables)
-      : protocol_(std::move(protocol)), job_(job), identity_(identity), tables_(tables) {}
+  // All must outlive the prober. It keeps answers, so it serves one protocol and one run identity only; an
+  // auditor that serves several probers decodes a checkpoint once for all of them.
+  Prober(std::unique_ptr<Protocol> protocol, const Job& job, const RunIdentity& identity, Tables& tables,
+         Auditor* shared = nullptr)
+      : protocol_(std::move(protocol)),
+        job_(job),
+        identity_(identity),
+        tables_(tables),
+        auditor_(shared == nullptr ? own_auditor_ : *shared) {}
 
   // Looks at the disk. Returns the index of the answer in the probe table.
   std::int64_t ask(FileSystem& files, Compute& compute, ProbeView view);
@@ -67,7 +73,8 @@ class Prober {
   const Job& job_;
   const RunIdentity& identity_;
   Tables& tables_;
-  Auditor auditor_;
+  Auditor own_auditor_;
+  Auditor& auditor_;
   std::unordered_map<Digest, std::int64_t> answers_[probe_view_count];  // looked up only, never walked
   struct Last {
     Digest view;
