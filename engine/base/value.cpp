@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 
+// Of what this thread makes now.
+thread_local bool confined = false;
+
+std::uint64_t type_word(DType dtype, const Shape& shape) {
+  std::uint64_t word = static_cast<std::uint64_t>(dtype) << 3 | shape.rank();
+  for (const std::int64_t size : shape.sizes()) word = word * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(size);
+  return word;
+}
+
 detail::ValueRep* allocate(DType dtype, const Shape& shape, std::size_t data_size) {
   // Only the data is aligned: asking the heap for aligned memory costs more than the few bytes more.
   void* memory = ::operator new(sizeof(detail::ValueRep) + alignment + data_size);
@@ -16,16 +25,12 @@ detail::ValueRep* allocate(DType dtype, const Shape& shape, std::size_t data_siz
   const auto behind = reinterpret_cast<std::uintptr_t>(rep + 1);
   const std::uintptr_t padding = (alignment - behind % alignment) % alignment;
   rep->dtype = dtype;
+  rep->confined = confined;
+  rep->type_word = type_word(dtype, shape);
   rep->shape = shape;
   rep->size = data_size;
   rep->data = reinterpret_cast<std::byte*>(rep + 1) + padding;
   return rep;
-}
-
-std::uint64_t type_word(DType dtype, const Shape& shape) {
-  std::uint64_t word = static_cast<std::uint64_t>(dtype) << 3 | shape.rank();
-  for (const std::int64_t size : shape.sizes()) word = word * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(size);
-  return word;
 }
 
 }  // namespace
@@ -78,7 +83,7 @@ void detail::destroy(ValueRep* rep) {
   delete rep->on_device;
   rep->~ValueRep();
   ::operator delete(static_cast<void*>(rep));
-  if (parent && parent->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(parent);
+  if (parent && release(parent)) destroy(parent);
 }
 
 Value Value::copy_of(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
@@ -147,7 +152,7 @@ Digest Value::digest_recomputed() const {
       builder.add(std::uint64_t{0});
       continue;
     }
-    builder.add(type_word(part.dtype(), part.shape())).add(part.digest_recomputed());
+    builder.add(part.rep_->type_word).add(part.digest_recomputed());
   }
   return builder.finish();
 }
@@ -161,7 +166,7 @@ Digest Value::compute_digest() const {
         builder.add(std::uint64_t{0});
         continue;
       }
-      builder.add(type_word(part.dtype(), part.shape())).add(part.digest());
+      builder.add(part.rep_->type_word).add(part.digest());
     }
     digest = builder.finish();
   } else {
@@ -174,7 +179,7 @@ Digest Value::compute_digest() const {
 
 Digest Value::key() const {
   const Digest content = digest();
-  return Digest{.high = content.high ^ type_word(dtype(), shape()) * 0xD6E8FEB86659FD93ULL, .low = content.low};
+  return Digest{.high = content.high ^ rep_->type_word * 0xD6E8FEB86659FD93ULL, .low = content.low};
 }
 
 bool Value::same_as(const Value& other) const {
@@ -195,7 +200,7 @@ Value Value::slice(std::int64_t offset, std::int64_t count) const {
   rep->data = bytes().data() + static_cast<std::size_t>(offset) * width;
   rep->size = static_cast<std::size_t>(count) * width;
   rep->parent = rep_->parent ? rep_->parent : rep_;
-  rep->parent->references.fetch_add(1, std::memory_order_relaxed);
+  detail::retain(rep->parent);
   return Value(rep);
 }
 
@@ -207,7 +212,7 @@ Value Value::reinterpret(DType dtype, const Shape& shape) const {
   rep->data = bytes().data();
   rep->size = size();
   rep->parent = rep_->parent ? rep_->parent : rep_;
-  rep->parent->references.fetch_add(1, std::memory_order_relaxed);
+  detail::retain(rep->parent);
   if (digest_known()) {
     rep->digest = digest();
     rep->digest_known.store(true, std::memory_order_release);
@@ -216,6 +221,9 @@ Value Value::reinterpret(DType dtype, const Shape& shape) const {
 }
 
 bool Value::unique() const { return rep_ && !rep_->parent && rep_->references.load(std::memory_order_acquire) == 1; }
+
+ConfinedValues::ConfinedValues() : before_(std::exchange(confined, true)) {}
+ConfinedValues::~ConfinedValues() { confined = before_; }
 
 MutableValue::MutableValue(DType dtype, const Shape& shape)
     : value_(allocate(dtype, shape, static_cast<std::size_t>(shape.count()) * size_of(dtype))) {}

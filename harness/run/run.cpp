@@ -241,6 +241,7 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
   const Subject subject = subject_of(plan, job);
   history.reset();
   if (plan.world == WorldKind::sim) {
+    const ConfinedValues of_this_thread;
     ++sim_runs;
     SimWorld world(resources, subject, *bench.prober, history,
                    {.memo = options.memo && sim_runs % without_memo_every != 0,
