@@ -32,11 +32,12 @@ Result<StepReport> step_of(Trainer& trainer) {
 // One rank's attempt, from the rendezvous on.
 class Attempt {
  public:
-  Attempt(const AttemptContext& context, Parts& parts)
+  Attempt(const AttemptContext& context, const RankShape& shape, Parts& parts)
       : context_(context),
+        shape_(shape),
         parts_(parts),
-        groups_(groups_of(context.job, context.layout, parts.position.rank)),
-        holdings_(holdings_of(context.job, context.layout, context.model, parts.position.rank)),
+        groups_(shape.groups),
+        holdings_(shape.holdings),
         checkpoints_{.parts = parts,
                      .job = context.job,
                      .world = groups_.world,
@@ -75,12 +76,14 @@ class Attempt {
   Time deadline() const { return parts_.clock.now() + context_.job.cluster.deadline; }
 
   const AttemptContext& context_;
+  const RankShape& shape_;
   Parts& parts_;
-  Groups groups_;
-  Holdings holdings_;
+  const Groups& groups_;
+  const Holdings& holdings_;
   CheckpointContext checkpoints_;
   RerunCompute rerun_;
   Parts step_parts_;  // with `rerun_` where the layout says so
+  std::optional<ReplicaTable> own_replica_table_;
   std::optional<ReplicaCheck> replicas_;
   int failures_in_a_row_ = 0;
   bool asked_ = false;
@@ -100,10 +103,14 @@ Result<RankResult> Attempt::run() {
     publisher().open(checkpoints_, context_.second->parts, groups_.publish, context_.protocol);
   }
   if (context_.layout.replica_check > 0) {
-    replicas_.emplace(context_.job, context_.layout, context_.model, groups_, context_.rules, parts_);
+    const ReplicaTable* known = context_.shape == nullptr ? nullptr : &context_.shape->replicas;
+    if (known == nullptr) {
+      known = &own_replica_table_.emplace(replica_table_of(context_.job, context_.layout, context_.model));
+    }
+    replicas_.emplace(context_.job, *known, groups_, context_.rules, parts_);
   }
   Trainer trainer(context_.job, context_.layout, context_.model, context_.sampler, context_.text, step_parts_,
-                  std::move(state), context_.rules, context_.source);
+                  std::move(state), context_.rules, context_.source, &shape_);
   for (std::int64_t step = trainer.state().counters.step + 1;
        context_.rules.input_left(holdings_, step, context_.job.steps); ++step) {
     parts_.position.step = step;
@@ -199,7 +206,7 @@ Result<TrainingState> Attempt::begin() {
   if (!found.chosen) {
     return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), holdings_);
   }
-  StateView view = blank_view(context_.model, holdings_);
+  StateView view = shape_.view;
   FD_TRY_VOID(context_.protocol.restore(checkpoints_, found, view));
   return state_from(context_.job, context_.model, view, holdings_);
 }
@@ -243,6 +250,12 @@ Status Attempt::judge(Status published, std::int64_t step) {
 
 }  // namespace
 
-Result<RankResult> run_rank(const AttemptContext& context, Parts& parts) { return Attempt(context, parts).run(); }
+Result<RankResult> run_rank(const AttemptContext& context, Parts& parts) {
+  const int rank = parts.position.rank;
+  if (context.shape != nullptr)
+    return Attempt(context, context.shape->ranks[static_cast<std::size_t>(rank)], parts).run();
+  const RankShape own = rank_shape_of(context.job, context.layout, context.model, rank);
+  return Attempt(context, own, parts).run();
+}
 
 }  // namespace firedrill

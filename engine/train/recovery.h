@@ -24,6 +24,7 @@
 #include "engine/seam/parts.h"
 #include "engine/train/publisher.h"
 #include "engine/train/rules.h"
+#include "engine/train/shape.h"
 
 namespace firedrill {
 
@@ -50,6 +51,7 @@ struct AttemptContext {
   const TrainingRules& rules = right_rules();
   DataSource source = {};                 // through which `text` is read in steps
   std::optional<SecondTask> second = {};  // needed with checkpoint.mode async
+  const LayoutShape* shape = nullptr;     // of the layout; none: it is made anew
 };
 
 enum class RankResult : std::uint8_t {

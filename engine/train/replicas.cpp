@@ -35,18 +35,18 @@ std::string in_words(const std::vector<int>& ranks) {
 
 }  // namespace
 
-ReplicaCheck::ReplicaCheck(const Job& job, const Layout& layout, const Model& model, const Groups& groups,
-                           const TrainingRules& rules, Parts& parts)
-    : job_(job), groups_(groups), rules_(rules), parts_(parts) {
+ReplicaTable replica_table_of(const Job& job, const Layout& layout, const Model& model) {
+  ReplicaTable table;
   std::map<std::string, std::size_t> numbers;
   for (int rank = 0; rank < layout.world_size(); ++rank) {
-    std::vector<std::size_t>& held = holds_.emplace_back();
+    std::vector<std::size_t>& held = table.holds.emplace_back();
     for (const StateGroup& group : blank_view(model, holdings_of(job, layout, model, rank))) {
-      const auto [place, fresh] = numbers.try_emplace(name_of_group(group), names_.size());
-      if (fresh) names_.push_back(group.name);
+      const auto [place, fresh] = numbers.try_emplace(name_of_group(group), table.names.size());
+      if (fresh) table.names.push_back(group.name);
       held.push_back(place->second);
     }
   }
+  return table;
 }
 
 ReplicaCheck::Finding ReplicaCheck::judge(std::size_t group, const std::vector<std::pair<int, Digest>>& replicas) {
@@ -67,20 +67,20 @@ Status ReplicaCheck::compare(const StateView& view) {
   const PhaseScope scope(parts_.position, Phase::exchange);
   const Call call{.purpose = "replica_check", .deadline = parts_.clock.now() + job_.cluster.deadline};
   FD_TRY(const Value all, parts_.collectives.all_gather(groups_.world, digests_of(view), call));
-  std::vector<std::vector<std::pair<int, Digest>>> replicas(names_.size());
-  for (std::size_t rank = 0; rank < holds_.size(); ++rank) {
+  std::vector<std::vector<std::pair<int, Digest>>> replicas(table_.names.size());
+  for (std::size_t rank = 0; rank < table_.holds.size(); ++rank) {
     const Value& told = all[rank];
-    if (!told || told.is_pack() || told.count() != 2 * static_cast<std::int64_t>(holds_[rank].size())) {
+    if (!told || told.is_pack() || told.count() != 2 * static_cast<std::int64_t>(table_.holds[rank].size())) {
       return Error{.code = Code::mismatch, .message = fmt::format("rank {} told other than its digests", rank)};
     }
     const auto words = told.as<std::uint64_t>();
-    for (std::size_t i = 0; i < holds_[rank].size(); ++i) {
-      replicas[holds_[rank][i]].emplace_back(static_cast<int>(rank), Digest{words[2 * i], words[2 * i + 1]});
+    for (std::size_t i = 0; i < table_.holds[rank].size(); ++i) {
+      replicas[table_.holds[rank][i]].emplace_back(static_cast<int>(rank), Digest{words[2 * i], words[2 * i + 1]});
     }
   }
   std::optional<Finding> worst;
   std::size_t most = 0;
-  for (std::size_t group = 0; group < names_.size(); ++group) {
+  for (std::size_t group = 0; group < table_.names.size(); ++group) {
     most = std::max(most, replicas[group].size());
     Finding finding = judge(group, replicas[group]);
     // One that says who it is tells more than one that does not.
@@ -92,7 +92,7 @@ Status ReplicaCheck::compare(const StateView& view) {
 
 Status ReplicaCheck::report(const Finding& finding, std::int64_t replicas) {
   const bool equal = finding.minority == -1;
-  const std::string what = equal ? "parameters, moments and counters" : names_[finding.group];
+  const std::string what = equal ? "parameters, moments and counters" : table_.names[finding.group];
   emit(parts_.observer, parts_.position,
        {.kind = EventKind::replicas_compared,
         .a = replicas,

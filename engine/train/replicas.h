@@ -18,11 +18,19 @@
 
 namespace firedrill {
 
+// Who holds what of a layout's state.
+struct ReplicaTable {
+  std::vector<std::string> names;               // of what is held by several ranks, and of what is not
+  std::vector<std::vector<std::size_t>> holds;  // by rank, by group of its view: index in names
+};
+ReplicaTable replica_table_of(const Job& job, const Layout& layout, const Model& model);
+
 class ReplicaCheck {
  public:
   // What is given must outlive it.
-  ReplicaCheck(const Job& job, const Layout& layout, const Model& model, const Groups& groups,
-               const TrainingRules& rules, Parts& parts);
+  ReplicaCheck(const Job& job, const ReplicaTable& table, const Groups& groups, const TrainingRules& rules,
+               Parts& parts)
+      : job_(job), table_(table), groups_(groups), rules_(rules), parts_(parts) {}
 
   // All ranks call it for the same steps. Every rank comes to the same finding and tells it (event replicas_compared).
   // Errors: corrupted (a difference; names the rank that is alone with its bits, if there are 3 replicas or more), and
@@ -31,7 +39,7 @@ class ReplicaCheck {
 
  private:
   struct Finding {
-    std::size_t group = 0;       // in names_
+    std::size_t group = 0;       // in the table's names
     std::int64_t minority = -1;  // the first rank that differs from most others; -2: no majority
     std::vector<int> ranks;      // that differ, or all that hold it
   };
@@ -39,11 +47,10 @@ class ReplicaCheck {
   Status report(const Finding& finding, std::int64_t replicas);
 
   const Job& job_;
+  const ReplicaTable& table_;
   const Groups& groups_;
   const TrainingRules& rules_;
   Parts& parts_;
-  std::vector<std::string> names_;               // of what is held by several ranks, and of what is not
-  std::vector<std::vector<std::size_t>> holds_;  // by rank, by group of its view: index in names_
 };
 
 }  // namespace firedrill

@@ -79,7 +79,8 @@ Compared compare(const Layout& layout, const std::function<void(int rank, StateV
         group.value = std::move(zeros).freeze();
       }
       change(rank, view);
-      ReplicaCheck check(job, layout, model, groups, right_rules(), parts);
+      const ReplicaTable table = replica_table_of(job, layout, model);
+      ReplicaCheck check(job, table, groups, right_rules(), parts);
       if (const Status status = check.compare(view); !status) {
         EXPECT_EQ(status.error().code, Code::corrupted);
         result.errors[static_cast<std::size_t>(rank)] = status.error().message;

@@ -21,7 +21,8 @@ Value no_samples(const Job& job) {
 }  // namespace
 
 Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text,
-                 Parts& parts, TrainingState state, const TrainingRules& rules, const DataSource& source)
+                 Parts& parts, TrainingState state, const TrainingRules& rules, const DataSource& source,
+                 const RankShape* shape)
     : job_(job),
       layout_(layout),
       model_(model),
@@ -29,8 +30,11 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
       text_(parts.compute, std::move(text), job.model.sequence),
       source_(source),
       parts_(parts),
-      holdings_(holdings_of(job, layout, model, parts.position.rank)),
-      groups_(groups_of(job, layout, parts.position.rank)),
+      own_shape_(shape != nullptr ? std::nullopt
+                                  : std::optional(rank_shape_of(job, layout, model, parts.position.rank))),
+      shape_(shape != nullptr ? *shape : *own_shape_),
+      holdings_(shape_.holdings),
+      groups_(shape_.groups),
       state_(std::move(state)),
       parameters_(job, holdings_, state_.segments),
       context_{.job = job,
@@ -41,8 +45,9 @@ Trainer::Trainer(const Job& job, const Layout& layout, const Model& model, const
                .parameters = parameters_,
                .rules = rules},
       network_(make_network(context_)),
-      view_(blank_view(model, holdings_)) {
-  for (const int rank : groups_.model.ranks) model_group_.push_back(holdings_of(job, layout, model, rank));
+      view_(shape_.view) {
+  for (const int rank : groups_.model.ranks)
+    model_group_.push_back(rank == parts.position.rank ? holdings_ : holdings_of(job, layout, model, rank));
 }
 
 const StateView& Trainer::view() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "engine/train/gradients.h"
 #include "engine/train/memory_use.h"
 #include "engine/train/network.h"
+#include "engine/train/shape.h"
 #include "engine/train/state.h"
 
 namespace firedrill {
@@ -30,9 +32,11 @@ struct StepReport {
 
 class Trainer {
  public:
-  // `text` is the training part of the corpus.
+  // `text` is the training part of the corpus. `shape` is this rank's, if somebody has it, and must outlive the
+  // trainer.
   Trainer(const Job& job, const Layout& layout, const Model& model, const Sampler& sampler, Value text, Parts& parts,
-          TrainingState state, const TrainingRules& rules = right_rules(), const DataSource& source = {});
+          TrainingState state, const TrainingRules& rules = right_rules(), const DataSource& source = {},
+          const RankShape* shape = nullptr);
 
   // Computes step state().counters.step + 1. Errors: those of the seams; the trainer must not be used
   // again after one.
@@ -99,9 +103,11 @@ class Trainer {
   CorpusInput text_;
   DataSource source_;
   Parts& parts_;
-  Holdings holdings_;
+  std::optional<RankShape> own_shape_;
+  const RankShape& shape_;
+  const Holdings& holdings_;
+  const Groups& groups_;
   std::vector<Holdings> model_group_;  // of the members of groups_.model
-  Groups groups_;
   TrainingState state_;
   Parameters parameters_;
   NetworkContext context_;

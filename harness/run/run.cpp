@@ -7,15 +7,13 @@
 #include <map>
 #include <utility>
 
-#include "engine/job/placement.h"
 #include "engine/job/without_checks.h"
 #include "engine/train/device/job_compute.h"
-#include "harness/check/attribution.h"
 #include "harness/golden/record.h"
 #include "harness/history/lines.h"
 #include "harness/mutants/mutants.h"
 #include "harness/run/golden_cache.h"
-#include "harness/run/timeline.h"
+#include "harness/run/outcome.h"
 #include "harness/world/process_world.h"
 #include "harness/world/rank_collectives.h"
 #include "harness/world/sim_world.h"
@@ -26,6 +24,7 @@ namespace {
 
 // A job ready to run: what is made once for all its runs.
 struct Prepared {
+  std::string key;  // of the job and its corpus
   Job job;
   Corpus corpus;
   Value text;
@@ -41,36 +40,13 @@ struct Bench {
   Job job;
   RunIdentity identity;
   std::unique_ptr<Prober> prober;
+  std::optional<LayoutShape> shape;  // of a layout of few ranks: it grows with their square
 };
+constexpr int shaped_ranks_max = 64;
 
 // Of the runs in the sim world, one in so many checks what the others rely on.
 constexpr std::uint64_t digest_check_every = 1'000;
 constexpr std::uint64_t without_memo_every = 10'000;
-
-RunVerdict verdict_of(const RunOutcome& outcome, const std::vector<Judged>& judged) {
-  if (outcome.check_failed) return RunVerdict::fail;
-  const Outcome properties = overall(judged);
-  if (properties == Outcome::fail) return RunVerdict::fail;
-  if (!outcome.finished) return RunVerdict::liveness;
-  return properties == Outcome::unknown ? RunVerdict::unknown : RunVerdict::pass;
-}
-
-const Judged* first_bad(const std::vector<Judged>& judged) {
-  for (const Outcome bad : {Outcome::fail, Outcome::unknown}) {
-    for (const Judged& each : judged) {
-      if (each.verdict.outcome == bad) return &each;
-    }
-  }
-  return nullptr;
-}
-
-std::string reason_of(RunVerdict verdict, const RunOutcome& outcome, const std::vector<Judged>& judged) {
-  if (verdict == RunVerdict::pass) return {};
-  if (outcome.check_failed) return fmt::format("a check in the engine failed: {}", outcome.why);
-  if (verdict == RunVerdict::liveness) return outcome.why;
-  const Judged* bad = first_bad(judged);
-  return bad == nullptr ? outcome.why : fmt::format("{}: {}", bad->property->name, bad->verdict.evidence);
-}
 
 Status has_one_golden(const Job& job) {
   if (job.collectives != Reduction::native) return {};
@@ -93,18 +69,19 @@ struct Session::Impl {
   // The same for a run of this plan: with the runs of tensors that its ranks hold.
   Result<const Golden*> golden_of(Prepared& prepared, const Plan& plan);
   Result<Golden> record_in_layout(const Plan& plan, Prepared& prepared);
-  Bench& bench_of(const Plan& plan, Prepared& prepared);
+  Bench& bench_of(const Plan& plan, const Layout& layout, Prepared& prepared);
   Subject subject_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory,
                           const std::function<void()>& after_attempt = {});
+  void forget_old_words();
   const std::string& numerics(const Job& job);
   void tell(std::string_view what) const {
     if (options.progress) options.progress(what);
   }
 
   SessionOptions options;
-  Tables tables;
-  History history{tables};
+  std::optional<Tables> tables{std::in_place};
+  History history{*tables};
   SimResources resources;
   Auditor auditor;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
@@ -132,7 +109,8 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
     CorpusSplit split = split_corpus(corpus, job.data.held_out);
     FD_TRY(Sampler sampler, Sampler::make(job, split.training.count()));
     SampleDigests digests(split.training, job.model.sequence);
-    slot = std::make_unique<Prepared>(Prepared{.job = job,
+    slot = std::make_unique<Prepared>(Prepared{.key = key,
+                                               .job = job,
                                                .corpus = std::move(corpus),
                                                .text = std::move(split.training),
                                                .model = Model(job),
@@ -207,39 +185,55 @@ Result<Golden> Session::Impl::record_in_layout(const Plan& plan, Prepared& job) 
   return golden;
 }
 
-Bench& Session::Impl::bench_of(const Plan& plan, Prepared& job) {
+Bench& Session::Impl::bench_of(const Plan& plan, const Layout& layout, Prepared& job) {
   // The catalog is no part of a job's digest, and yet decides where a probe looks.
-  const std::string key = fmt::format("{}{}|{}|{}|{}|{}", digest_of_job(plan.job).hex(), plan.job.data.corpus,
-                                      static_cast<int>(plan.job.checkpoint.catalog),
-                                      to_string(without_checks(plan.layout)), plan.run_id, plan.mutant);
+  const std::string key = fmt::format("{}|{}|{}|{}|{}", job.key, static_cast<int>(plan.job.checkpoint.catalog),
+                                      to_string(without_checks(layout)), plan.run_id, plan.mutant);
   auto [slot, fresh] = benches.try_emplace(key);
   Bench& bench = slot->second;
   if (fresh) {
     bench.job = plan.job;
-    bench.identity = make_run_identity(bench.job, plan.layout, plan.run_id, job.corpus.digest, numerics(job.job));
-    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, tables, &auditor);
+    bench.identity = make_run_identity(bench.job, layout, plan.run_id, job.corpus.digest, numerics(job.job));
+    if (layout.world_size() <= shaped_ranks_max) bench.shape = layout_shape_of(bench.job, layout, job.model);
+    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, *tables, &auditor);
   }
   return bench;
 }
 
 Subject Session::Impl::subject_of(const Plan& plan, Prepared& job) {
+  const Bench& bench = bench_of(plan, plan.layout, job);
+  const Bench* restarts = plan.recovery.layout ? &bench_of(plan, *plan.recovery.layout, job) : nullptr;
+  const auto shape_in = [](const Bench& one) { return one.shape ? &*one.shape : nullptr; };
   return {.plan = plan,
           .model = job.model,
           .sampler = job.sampler,
           .text = job.text,
-          .identity = bench_of(plan, job).identity,
+          .identity = bench.identity,
           .protocol = [&plan] { return make_protocol(plan.mutant); },
           .publisher = [&plan] { return make_publisher(plan.mutant); },
           .rules = [&plan] { return make_rules(plan.mutant); },
           .liveness = [&plan] { return make_liveness(plan.mutant); },
-          .digests = &job.digests};
+          .digests = &job.digests,
+          .shape = shape_in(bench),
+          .shape_of_restarts = restarts != nullptr ? shape_in(*restarts) : nullptr,
+          .identity_of_restarts = restarts != nullptr ? &restarts->identity : nullptr};
+}
+
+// Every run has words, states and answers of its own: a session of a million runs would hold them all.
+void Session::Impl::forget_old_words() {
+  history.reset();
+  const std::size_t most =
+      std::max({tables->names.size(), tables->states.size(), static_cast<std::size_t>(tables->probes.size())});
+  if (most < options.words_max) return;
+  benches.clear();
+  tables.emplace();
 }
 
 Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory,
                                        const std::function<void()>& after_attempt) {
-  Bench& bench = bench_of(plan, job);
+  forget_old_words();
+  Bench& bench = bench_of(plan, plan.layout, job);
   const Subject subject = subject_of(plan, job);
-  history.reset();
   if (plan.world == WorldKind::sim) {
     const ConfinedValues of_this_thread;
     ++sim_runs;
@@ -309,10 +303,11 @@ Result<Census> Session::census(const Plan& given) {
   Plan plan = given;
   plan.world = WorldKind::sim;
   FD_TRY(Prepared* const prepared, impl_->prepare(plan.job));
+  impl_->forget_old_words();
   const Subject subject = impl_->subject_of(plan, *prepared);
-  impl_->history.reset();
+  const ConfinedValues of_this_thread;
   Census census;
-  SimWorld world(impl_->resources, subject, *impl_->bench_of(plan, *prepared).prober, impl_->history,
+  SimWorld world(impl_->resources, subject, *impl_->bench_of(plan, plan.layout, *prepared).prober, impl_->history,
                  {.memo = impl_->options.memo, .probes = false, .census = &census});
   FD_TRY(const RunOutcome outcome, supervise(plan, world, world.observer(), impl_->history));
   if (outcome.finished) return census;
@@ -351,36 +346,11 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
 
   const Case run(history, plan);
   const std::vector<Judged> judged = judge_all(run);
-  RunReport report{.scenario = plan.scenario_path.empty() ? plan.scenario : plan.scenario_path,
-                   .world = std::string(to_string(plan.world)),
-                   .layout = to_string(plan.layout),
-                   .seed = plan.seed,
-                   .mutant = plan.mutant};
-  report.verdict = verdict_of(outcome, judged);
-  report.reason = reason_of(report.verdict, outcome, judged);
-  report.expected = to_string(plan.expect);
-  if (const auto final_state = final_state_of(history, plan.job.steps)) report.final_digest = final_state->hex();
+  RunReport report = report_of(run, outcome, judged);
   if (golden != nullptr) {
     report.golden_digest = golden->final_state().hex();
     report.golden_note = prepared->golden_note;
   }
-  if (const auto difference = first_difference(run))
-    report.first_difference = {.tensor = difference->tensor, .step = difference->step};
-  for (const FaultSpec& fault : plan.faults)
-    report.planned.push_back({.fault = describe(fault), .may_not_fire = fault.may_not_fire});
-  report.fired = fired_in(history);
-  for (const Judged& each : judged)
-    report.properties.push_back({.name = std::string(each.property->name),
-                                 .verdict = std::string(to_string(each.verdict.outcome)),
-                                 .checked = each.verdict.checked,
-                                 .evidence = each.verdict.evidence});
-  report.attempts = timeline_of(history);
-  report.accounting = account_of(history, plan);
-  for (const GroupPlacement& group : placement_of(plan.job, plan.layout))
-    report.placement.push_back(
-        {.group = group.group, .ranks = group.size, .nodes = group.nodes, .words = to_string(group)});
-  report.warnings = warnings_of(plan.job, plan.layout);
-  for (const Blame& blame : attribution_of(run)) report.attribution.push_back(line_of(blame));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (options.directory) report.directory = options.directory->string();
   report.reproduce = reproduce_line(plan);

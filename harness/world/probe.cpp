@@ -1,5 +1,8 @@
 #include "harness/world/probe.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/base/text.h"
 
 namespace firedrill {
@@ -24,6 +27,31 @@ void judge_found(ProbeResult& result, const AuditReport& report, StateTable& sta
 }
 
 }  // namespace
+
+std::size_t Prober::AnswerTable::slot_of(const Digest& view) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = view.low & mask;
+  const auto is_free = [](const Answers& row) { return row.by_view[0] == unknown && row.by_view[1] == unknown; };
+  while (!is_free(slots_[slot]) && slots_[slot].view != view) slot = (slot + 1) & mask;
+  return slot;
+}
+
+// A row that is not there yet is counted as used: whoever asks fills it in.
+Prober::Answers& Prober::AnswerTable::of(const Digest& view) {
+  if (2 * (used_ + 1) > slots_.size()) {
+    std::vector<Answers> before(std::max<std::size_t>(64, 2 * slots_.size()));
+    std::swap(before, slots_);
+    for (const Answers& row : before) {
+      if (row.by_view[0] != unknown || row.by_view[1] != unknown) slots_[slot_of(row.view)] = row;
+    }
+  }
+  Answers& row = slots_[slot_of(view)];
+  if (row.by_view[0] == unknown && row.by_view[1] == unknown) {
+    row.view = view;
+    ++used_;
+  }
+  return row;
+}
 
 std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view) {
   ProbeResult result{.view = view};

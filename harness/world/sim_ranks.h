@@ -238,7 +238,8 @@ class SimWorld::RankBox final {
                  .rendezvous = world.liveness_->rendezvous_number(order.attempt,
                                                                   world.node_starts_[attempt.seams(rank).host.node()]),
                  .rules = *rules_,
-                 .source = {.input = &task_.input(), .digests = world.subject_.digests}} {
+                 .source = {.input = &task_.input(), .digests = world.subject_.digests},
+                 .shape = order.other_layout ? world.subject_.shape_of_restarts : world.subject_.shape} {
     if (context_.job.checkpoint.mode != PublishMode::async) return;
     aside_ = std::make_unique<PublisherBox>(world, attempt, rank, order, fired_, recording_.get(),
                                             TaskPlace{.host = bare_host_, .pulse = pulse_.aside, .aside = true});

@@ -46,6 +46,7 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
 const RunIdentity& SimWorld::identity_of(const AttemptOrder& order) {
   const Plan& plan = subject_.plan;
   if (!order.other_layout) return subject_.identity;
+  if (subject_.identity_of_restarts != nullptr) return *subject_.identity_of_restarts;
   if (!identity_of_restarts_) {
     identity_of_restarts_ = make_run_identity(plan.job, *plan.recovery.layout, plan.run_id,
                                               subject_.identity.corpus_digest, subject_.identity.numerics_key);

@@ -16,6 +16,7 @@
 #include "engine/model/transformer.h"
 #include "engine/train/publisher.h"
 #include "engine/train/rules.h"
+#include "engine/train/shape.h"
 #include "harness/history/history.h"
 #include "harness/plan/plan.h"
 
@@ -55,6 +56,10 @@ struct Subject {
   RulesFactory rules = make_training_rules;
   LivenessFactory liveness = make_liveness_rules;
   const SampleDigests* digests = nullptr;  // of `text`; none: rows are not verified
+  // Of the plan's layout and of that of its restarts, if whoever runs many plans has them.
+  const LayoutShape* shape = nullptr;
+  const LayoutShape* shape_of_restarts = nullptr;
+  const RunIdentity* identity_of_restarts = nullptr;
 };
 
 struct AttemptOrder {

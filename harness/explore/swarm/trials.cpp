@@ -77,7 +77,9 @@ class Together {
     result_.fired += static_cast<std::uint64_t>(part.fired);
     if (part.sighting != nullptr && result_.coverage.add(*part.sighting) && corpus_ != nullptr) {
       FD_TRY_VOID(corpus_->keep(part.drawn->plan));
-      FD_TRY_VOID(corpus_->keep_features(result_.coverage.features()));
+      Coverage of_this_one;  // all others are kept already
+      of_this_one.add(*part.sighting);
+      FD_TRY_VOID(corpus_->keep_features(of_this_one.features()));
       result_.corpus_plans = corpus_->plans().size();
     }
     if (progress_ && seconds_since(told_) >= progress_every) {
