@@ -58,6 +58,14 @@ def time_line(page: Browser) -> list[str]:
              " s.add(p[i] << 16 | p[i + 1] << 8 | p[i + 2]); return s.size; })()")
     if page.ask(drawn) < 10:
         wrong.append("the time line has hardly any colours")
+    image = "document.getElementById('timeline-canvas').toDataURL()"
+    before = page.ask(image)
+    for _ in range(4):
+        page.press("+", 187, "+")
+    zoomed = page.ask(image)
+    page.press("0", 48, "0")
+    if page.ask(image) != before or zoomed == before:
+        wrong.append("plus and 0 do not zoom the time line and back")
     choose(page, "timeline-attempt", "3")
     page.ask("document.getElementById('timeline-canvas').focus()")
     page.press("Home", 36)

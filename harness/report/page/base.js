@@ -62,6 +62,11 @@ function select(id, label, words, changed) {
   control.addEventListener('change', changed);
   return make('label', {}, label + ' ', control);
 }
+function button(words, label, pressed) {
+  const control = make('button', { type: 'button', 'aria-label': label, title: label }, words);
+  control.addEventListener('click', pressed);
+  return control;
+}
 const chosen = id => document.getElementById(id).value;
 
 const verdict = word => make('b', { class: word }, word);

@@ -13,7 +13,10 @@ function exchange() {
     return all.slice(0, ranksMax);
   };
   if (data.messages.length) {
-    part.append(make('h3', {}, 'Messages: from the rank on the left to the rank above'));
+    // A real process tells only the first message of a peer; the simulated world tells all.
+    const real = report.runs[0] && report.runs[0].world === 'process';
+    part.append(make('h3', {}, (real ? 'Who heard of whom, in how many attempts' : 'Messages') +
+      ': from the rank on the left to the rank above'));
     const ranks = few(data.messages.flatMap(row => [row[0], row[1]]));
     const counts = new Map(data.messages.map(([from, to, count]) => [`${from} ${to}`, count]));
     part.append(heat('from', ranks, ranks, (from, to) => counts.get(`${from} ${to}`), count => String(count)));

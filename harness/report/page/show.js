@@ -10,6 +10,7 @@ function showAll() {
   timeLine();
   exchange();
   tensors();
+  others();
   events();
   document.body.dataset.ready = 'yes';
 }

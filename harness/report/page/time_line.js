@@ -30,10 +30,13 @@ function marksOf() {
 }
 
 // What the canvas shows: from when to when, and where a time and a rank lie in it.
-function viewOf(canvas, ranks) {
+function viewOf(canvas, ranks, zoom) {
   const attempt = chosen('timeline-attempt');
   const band = data.attempts.find(row => String(row[0]) === attempt);
-  const [from, to] = band ? [band[1], Math.max(band[2], band[1] + 1)] : [0, data.end];
+  const whole = band ? [band[1], Math.max(band[2], band[1] + 1)] : [0, data.end];
+  const span = (whole[1] - whole[0]) / zoom.times;
+  const from = Math.max(whole[0], Math.min(whole[1] - span, zoom.middle - span / 2));
+  const to = from + span;
   const width = Math.max(50, canvas.clientWidth);
   const row = Math.max(3, Math.min(24, 900 / ranks.length));
   const index = new Map(ranks.map((rank, i) => [rank, i]));
@@ -87,11 +90,21 @@ function drawAxis(pen, view, colours) {
   pen.textAlign = 'left';
 }
 
+// What went wrong is drawn above all else; a mark that another one hides is left out, and still told by the keys.
 function drawMarks(pen, view, colours, marks, current) {
   pen.font = '12px system-ui, sans-serif';
   pen.textAlign = 'center';
-  marks.forEach((mark, i) => {
-    if (mark.time < view.from || mark.time > view.to) return;
+  const weight = ([mark, i]) => (i === current ? 0 : { bad: 1, odd: 2, ink: 3, good: 4 }[glyphs[mark.name][1]]);
+  const placed = new Map();  // by rank: where marks stand
+  const shown = marks.map((mark, i) => [mark, i]).filter(([mark]) => mark.time >= view.from && mark.time <= view.to)
+    .sort((a, b) => weight(a) - weight(b)).filter(([mark]) => {
+      const cell = Math.round(view.x(mark.time) / 6);
+      const key = `${mark.rank} ${cell}`;
+      if (placed.has(key)) return false;
+      placed.set(key, true);
+      return true;
+    });
+  shown.reverse().forEach(([mark, i]) => {
     const [glyph, colour] = glyphs[mark.name];
     const [x, y] = [view.x(mark.time), view.y(mark.rank) + 11];
     pen.strokeStyle = colours.back;
@@ -120,6 +133,13 @@ function sliceAt(view, x, y) {
     `from ${duration(found[3])} on` : '';
 }
 
+function timeLineKey() {
+  const used = data.phases.filter((name, i) => data.slices.some(slice => slice[2] === i));
+  return make('p', { class: 'key' }, ...used.map(name => make('span', {}, make('i', { style:
+    `background: ${hues[name]}` }), name)), ...['▼ fault', '✖ died or failed', '◆ committed', '● acknowledged',
+    '↺ recovered'].map(text => make('span', {}, text)));
+}
+
 function timeLine() {
   if (!data.events) return;
   const part = section('timeline', 'Time line');
@@ -128,12 +148,13 @@ function timeLine() {
   const marks = marksOf();
   const canvas = make('canvas', { id: 'timeline-canvas', tabindex: 0, role: 'img', 'aria-describedby': 'timeline-told',
     'aria-label': `Time line of ${times(ranks.length, 'rank')}, ${times(data.attempts.length, 'attempt')} and ` +
-    `${times(marks.length, 'mark')}; left and right go from mark to mark` });
+    `${times(marks.length, 'mark')}; left and right go from mark to mark, plus and minus zoom` });
   const told = make('p', { id: 'timeline-told', class: 'told', 'aria-live': 'polite' },
-    'Arrow keys go from mark to mark; a click tells what lies there.');
+    'Arrow keys go from mark to mark, + and - zoom there, 0 shows all; a click tells what lies there.');
   let current = -1;
+  const zoom = { times: 1, middle: data.end / 2 };
   const draw = () => {
-    const view = viewOf(canvas, ranks);
+    const view = viewOf(canvas, ranks, zoom);
     const ratio = window.devicePixelRatio || 1;
     canvas.width = view.width * ratio;
     canvas.height = view.height * ratio;
@@ -152,10 +173,17 @@ function timeLine() {
     while (marks[next] && attempt !== 'all' && String(marks[next].attempt) !== attempt) next += step;
     if (!marks[next]) return;
     current = next;
+    zoom.middle = marks[current].time;
     told.textContent = marks[current].told;
     draw();
   };
+  const zoomBy = factor => {
+    zoom.times = factor === 0 ? 1 : Math.max(1, Math.min(1e5, zoom.times * factor));
+    draw();
+  };
   canvas.addEventListener('keydown', event => {
+    const factor = { '+': 2, '-': .5, 0: 0 }[event.key];
+    if (factor !== undefined) zoomBy(factor);
     const next = { ArrowRight: current + 1, ArrowLeft: current - 1, Home: 0, End: marks.length - 1 }[event.key];
     if (next === undefined) return;
     event.preventDefault();
@@ -164,7 +192,7 @@ function timeLine() {
     goTo(next);
   });
   canvas.addEventListener('click', event => {
-    const view = viewOf(canvas, ranks);
+    const view = viewOf(canvas, ranks, zoom);
     const far = mark => Math.hypot(view.x(mark.time) - event.offsetX, view.y(mark.rank) + 7 - event.offsetY);
     const near = marks.map((mark, i) => [far(mark), i]).sort((a, b) => a[0] - b[0])[0];
     if (near && near[0] < 9) {
@@ -175,11 +203,9 @@ function timeLine() {
   });
   part.append(make('p', {}, select('timeline-attempt', 'attempt', ['all', ...data.attempts.map(row => row[0])], () => {
     current = -1;
-    draw();
-  })), canvas, told, make('p', { class: 'key' }, ...data.phases.filter((name, i) => data.slices.some(slice =>
-    slice[2] === i)).map(name => make('span', {}, make('i', { style: `background: ${hues[name]}` }), name)),
-  ...['▼ fault', '✖ died or failed', '◆ committed', '● acknowledged', '↺ recovered'].map(text =>
-    make('span', {}, text))));
+    zoomBy(0);
+  }), button('+', 'nearer', () => zoomBy(2)), button('-', 'farther', () => zoomBy(.5)),
+  button('0', 'all of it', () => zoomBy(0))), canvas, told, timeLineKey());
   new ResizeObserver(draw).observe(canvas);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
   draw();
