@@ -12,6 +12,6 @@ if(TARGET firedrill)
   add_test(NAME report.trace COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/ci/trace_test.py $<TARGET_FILE:firedrill>
                                      scenarios/quickstart.yaml)
   add_test(NAME report.page COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/ci/report $<TARGET_FILE:firedrill>)
-  set_tests_properties(report.trace report.page PROPERTIES LABELS report SKIP_RETURN_CODE 4 TIMEOUT 300
+  set_tests_properties(report.trace report.page PROPERTIES LABELS report SKIP_RETURN_CODE 4 TIMEOUT 600
                        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endif()
