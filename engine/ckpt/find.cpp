@@ -174,6 +174,7 @@ void Protocol::remember(const Survey& survey, const FindResult& result) {
     remember(id, standing);
   }
   sweep_due_ = survey.claims.size() > 1;
+  buried_before_ = survey.tombstones;
 }
 
 Result<FindResult> Protocol::find(const CheckpointContext& ctx) {

@@ -166,8 +166,9 @@ class Protocol {
   StateView structure_;    // Values left out: what structure_value_ describes
   Value structure_value_;  // kept because a state's structure seldom changes
   std::vector<Known> known_;
-  std::vector<CheckpointId> tombstones_;  // of the retirement before
-  std::int64_t last_step_ = -1;           // of the publish before, and its last try: no name is used twice
+  std::vector<CheckpointId> tombstones_;     // of the retirement before
+  std::vector<CheckpointId> buried_before_;  // by earlier attempts, as found
+  std::int64_t last_step_ = -1;              // of the publish before, and its last try: no name is used twice
   std::int64_t last_trial_ = 0;
   bool sweep_due_ = false;
 };

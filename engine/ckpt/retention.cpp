@@ -84,9 +84,8 @@ Status Protocol::sweep(const CheckpointContext& ctx) {
   std::vector<CheckpointId> left = ids_among(shards);
   std::erase_if(left, [&](const CheckpointId& id) { return id.attempt >= ctx.attempt || is_listed(id); });
   // A manifest that a dead attempt removed may come back, if the sync behind its removal failed.
-  FD_TRY(const Survey survey, catalog.survey(files, ctx.parts.compute));
-  const auto buried = std::partition(left.begin(), left.end(), [&survey](const CheckpointId& id) {
-    return std::find(survey.tombstones.begin(), survey.tombstones.end(), id) == survey.tombstones.end();
+  const auto buried = std::partition(left.begin(), left.end(), [this](const CheckpointId& id) {
+    return std::find(buried_before_.begin(), buried_before_.end(), id) == buried_before_.end();
   });
   if (const std::vector<CheckpointId> again(buried, left.end()); !again.empty()) {
     FD_TRY_VOID(catalog.bury(files, again));
