@@ -3,6 +3,7 @@
 // judged.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -297,6 +298,14 @@ Result<TrialsResult> explore(const Plan& base, TrialsOptions& options, const Exp
   return run_trials(base, options, corpus ? &*corpus : nullptr, tell);
 }
 
+// Real processes wait in real time: a rank that hangs is given up after a second, where a job gives it a minute.
+void hasten(Cluster& cluster) {
+  using std::chrono::milliseconds;
+  cluster.deadline = std::min<std::chrono::nanoseconds>(cluster.deadline, milliseconds(1000));
+  cluster.heartbeat = std::min<std::chrono::nanoseconds>(cluster.heartbeat, milliseconds(250));
+  cluster.grace = std::min<std::chrono::nanoseconds>(cluster.grace, milliseconds(2000));
+}
+
 VerbResult work(const ExploreArguments& arguments, const CommonOptions& common, Streams streams) {
   VerbResult result;
   TrialsOptions options = options_of(arguments, common, result.mistakes);
@@ -305,6 +314,7 @@ VerbResult work(const ExploreArguments& arguments, const CommonOptions& common, 
                                                 : base_of_job(arguments, common, result.mistakes);
   if (!result.mistakes.empty()) return result;
   if (!arguments.world.empty()) base.world = *world_from(arguments.world);
+  if (base.world == WorldKind::process) hasten(base.job.cluster);
   prepare_job(base.mutant, base.job);
   if (!common.out.empty()) {
     std::error_code failed;

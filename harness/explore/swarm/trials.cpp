@@ -210,6 +210,8 @@ Status Worker::run(std::uint64_t number) {
   part.doubled = sim && number % doubled_every == doubled_every - 1;
   part.without_memo = sim && number % without_memo_every == without_memo_every - 2;
   const Result<Trial> trial = session_.trial(drawn.plan, part.doubled || part.without_memo);
+  // A signal that ends the exploration ends the processes of a run, too: that run was not done.
+  if (!trial && !sim && options_.stop != nullptr && *options_.stop) return {};
   std::optional<TrialFailure> failure;
   std::optional<Sighting> sighting;
   if (!trial) {
