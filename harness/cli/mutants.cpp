@@ -74,13 +74,13 @@ std::vector<const Mutant*> chosen(const MutantArguments& arguments, const Common
 
 // The command that gives one outcome again: a plan that was kept, else the hunt from the seed on.
 std::string reproduce_of(const HuntOutcome& outcome, const MutantArguments& arguments, const CommonOptions& common,
-                         const std::string& first_mutant, std::uint64_t seed) {
+                         std::uint64_t seed) {
   if (outcome.hunt.caught && !common.out.empty()) {
     return fmt::format("firedrill replay {}", (common.out / (outcome.name() + ".plan.json")).string());
   }
   const bool control = outcome.mutant == nullptr;
-  std::string line = fmt::format("firedrill mutants {} --seed {}", control ? first_mutant : outcome.name(),
-                                 control && outcome.hunt.caught ? outcome.hunt.plan.seed : seed);
+  std::string line = fmt::format("firedrill mutants {} --seed {}", control ? outcome.beside : outcome.name(),
+                                 control && outcome.hunt.caught ? outcome.hunt.seed : seed);
   const MutantArguments defaults;
   if (arguments.scenario != defaults.scenario) line += fmt::format(" --scenario {}", arguments.scenario);
   if (arguments.prepared) line += " --prepared";
@@ -118,12 +118,14 @@ struct Control {
 
 std::vector<Control> controls_for(const std::vector<HuntOutcome>& outcomes, const MutantArguments& arguments) {
   std::vector<Control> controls(1);  // the plain ground is always among them
+  controls.front().outcome.beside = outcomes[1].mutant->name;
   for (const HuntOutcome& outcome : outcomes) {
     if (outcome.mutant == nullptr) continue;
     const Preparation asked = asked_for(*outcome.mutant, arguments);
     const auto same = [&](const Control& control) { return control.preparation == asked; };
     auto known = std::ranges::find_if(controls, same);
     if (known == controls.end()) known = controls.insert(controls.end(), {.preparation = asked});
+    known->outcome.beside = outcome.mutant->name;
     if (outcome.hunt.caught) known->trials = std::max(known->trials, outcome.hunt.trials);
   }
   return controls;
@@ -182,7 +184,7 @@ Status keep_plans(const std::vector<HuntOutcome>& outcomes, const MutantArgument
     const Plan& simple = outcome.shrunk->plan;
     FD_TRY_VOID(write_scenario(expecting(simple, hunt.property), directory / (outcome.name() + ".shrunk.yaml"),
                                job_files_of(hunt.plan, jobs_directory_of(arguments.scenario)),
-                               words_about(hunt.plan, simple, {.property = hunt.property, .evidence = hunt.evidence})));
+                               words_about(hunt.plan, simple, outcome.shrunk->failure)));
   }
   return {};
 }
@@ -204,7 +206,7 @@ VerbResult work(const MutantArguments& arguments, const CommonOptions& common, S
   std::vector<int> codes;
   std::vector<std::string> again;
   for (const HuntOutcome& outcome : outcomes) {
-    const std::string reproduce = reproduce_of(outcome, arguments, common, outcomes[1].name(), base.seed);
+    const std::string reproduce = reproduce_of(outcome, arguments, common, base.seed);
     if (!outcome.error.empty()) {
       report.lines.push_back(fmt::format("error     {}: {}", outcome.name(), outcome.error));
       codes.push_back(4);

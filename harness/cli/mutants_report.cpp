@@ -24,10 +24,10 @@ int add_control(Report& report, const HuntOutcome& control) {
     return 0;
   }
   const bool unknown = hunt.verdict == RunVerdict::unknown;
-  report.lines.push_back(fmt::format(
-      "{}      the right engine {} {} in trial {} (seed {}), so no catch means anything: {}",
-      unknown ? "UNKNOWN" : "FAIL", unknown ? "cannot be judged on" : "fails",
-      hunt.property.empty() ? "a check of its own" : hunt.property, hunt.trials, hunt.plan.seed, hunt.evidence));
+  report.lines.push_back(
+      fmt::format("{}      the right engine {} {} in trial {} (seed {}), so no catch means anything: {}",
+                  unknown ? "UNKNOWN" : "FAIL", unknown ? "cannot be judged on" : "fails",
+                  hunt.property.empty() ? "a check of its own" : hunt.property, hunt.trials, hunt.seed, hunt.evidence));
   return unknown ? 4 : 2;
 }
 

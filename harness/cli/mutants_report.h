@@ -15,6 +15,7 @@ namespace firedrill {
 // What one hunt gave.
 struct HuntOutcome {
   const Mutant* mutant = nullptr;  // nullptr: the right engine
+  std::string_view beside;         // of the right engine: a mutant that is hunted on the same ground
   Hunt hunt;
   std::optional<Shrunk> shrunk;  // what caught it, made simple
   std::string error;             // of the harness: nothing else counts then

@@ -94,8 +94,7 @@ Status shrink_into(Report& report, const Plan& plan, const ShrinkArguments& argu
   if (plan.world == WorldKind::process) bounds.trials_max = std::min(bounds.trials_max, process_trials_max);
   FD_TRY(Shrunk shrunk, shrink(session, plan, failure.property, bounds));
   shrunk.plan = expecting(std::move(shrunk.plan), failure.property);
-  FD_TRY(const Failure now, failure_of(session, shrunk.plan));
-  if (now.property == failure.property) failure.evidence = now.evidence;
+  failure.evidence = shrunk.failure.evidence;
   const std::vector<fs::path> jobs = job_files_of(plan, jobs_directory_of(plan.scenario_path));
   if (file.has_parent_path()) fs::create_directories(file.parent_path());
   FD_TRY_VOID(write_scenario(shrunk.plan, file, jobs, words_about(plan, shrunk.plan, failure)));

@@ -31,9 +31,15 @@ Status try_plan(Session& session, Plan plan, const Mutant* broken, Hunt& hunt) {
     const std::vector<Judged> judged = judge_all(Case(session.history(), plan));
     const std::optional<Catch> found = catch_of(trial.verdict, judged, broken->caught_by);
     if (!found) return {};
+    std::string evidence = found->evidence.empty() ? trial.evidence : std::string(found->evidence);
+    Plan right = plan;
+    right.mutant.clear();
+    FD_TRY(const Trial control, session.trial(right));
+    if (control.verdict != RunVerdict::pass) return {};
+    FD_TRY_VOID(session.trial(plan));  // its history is what is looked at next
     hunt.caught = true;
     hunt.property = found->property;
-    hunt.evidence = found->evidence.empty() ? trial.evidence : std::string(found->evidence);
+    hunt.evidence = std::move(evidence);
   }
   hunt.verdict = trial.verdict;
   hunt.plan = std::move(plan);
@@ -104,6 +110,7 @@ Result<Hunt> hunt(Session& session, const std::vector<Ground>& grounds, std::str
     for (std::size_t i = 0; !hunt.caught && i < grounds.size(); ++i) {
       FD_TRY(Plan plan, drawn(session, grounds[i], seed + static_cast<std::uint64_t>(seeds)));
       plan.mutant = mutant;
+      hunt.seed = seed + static_cast<std::uint64_t>(seeds);
       FD_TRY_VOID(try_plan(session, std::move(plan), broken, hunt));
     }
   }

@@ -21,7 +21,8 @@ struct Hunt {
   std::string evidence;     // of the plan that caught it
   std::int64_t trials = 0;  // up to and including the one that caught it
   double seconds = 0.0;
-  Plan plan;  // that caught it
+  std::uint64_t seed = 0;  // with which a hunt catches it in its first trial
+  Plan plan;               // that caught it
 };
 
 // What catches a mutant: the first property that failed. A job that never ends catches only a mutant that is `expected`
@@ -48,7 +49,8 @@ Result<std::vector<Ground>> grounds_for(const std::vector<const Mutant*>& mutant
                                         const std::filesystem::path& jobs);
 
 // Tries `trials_max` seeds: seed, seed + 1, ... on every ground. The right engine (no mutant) is caught by whatever is
-// not a pass. Errors: as Session::trial.
+// not a pass; a mutant is not caught by a plan that catches the right engine too. The session keeps the history of the
+// plan that caught it. Errors: as Session::trial.
 Result<Hunt> hunt(Session& session, const std::vector<Ground>& grounds, std::string_view mutant, std::uint64_t seed,
                   std::int64_t trials_max);
 

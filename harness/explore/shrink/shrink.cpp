@@ -13,11 +13,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of a run in the process world, which has no trials.
-Result<Failure> failure_in_processes(Session& session, const Plan& plan) {
+Result<Failure> failure_in_processes(Session& session, const Plan& plan, std::string_view asked) {
   FD_TRY(const RunReport report, session.run(plan));
+  Failure failure;
   for (const PropertyLine& property : report.properties) {
-    if (property.verdict == to_string(Outcome::fail)) return Failure{property.name, property.evidence};
+    if (property.verdict != to_string(Outcome::fail)) continue;
+    if (failure.property.empty() || property.name == asked) failure = {property.name, property.evidence};
   }
+  if (!failure.property.empty()) return failure;
   if (report.verdict == RunVerdict::liveness) return Failure{std::string(failed_liveness), report.reason};
   if (report.verdict == RunVerdict::fail) return Failure{std::string(failed_check), report.reason};
   return Failure{};
@@ -99,13 +102,18 @@ class Search {
 
 }  // namespace
 
-Result<Failure> failure_of(Session& session, const Plan& plan) {
-  if (plan.world == WorldKind::process) return failure_in_processes(session, plan);
+Result<Failure> failure_of(Session& session, const Plan& plan, std::string_view asked) {
+  if (plan.world == WorldKind::process) return failure_in_processes(session, plan, asked);
   FD_TRY(const Trial trial, session.trial(plan));
   if (trial.verdict == RunVerdict::pass || trial.verdict == RunVerdict::unknown) return Failure{};
+  Failure failure;
   for (const Judged& each : judge_all(Case(session.history(), plan))) {
-    if (each.verdict.outcome == Outcome::fail) return Failure{std::string(each.property->name), each.verdict.evidence};
+    if (each.verdict.outcome != Outcome::fail) continue;
+    if (failure.property.empty() || each.property->name == asked) {
+      failure = {std::string(each.property->name), each.verdict.evidence};
+    }
   }
+  if (!failure.property.empty()) return failure;
   const bool stopped = trial.verdict == RunVerdict::liveness;
   return Failure{std::string(stopped ? failed_liveness : failed_check), trial.evidence};
 }
@@ -153,7 +161,8 @@ Result<Shrunk> shrink(Session& session, const Plan& failing, std::string_view pr
     return right_engine_passes(candidate);
   };
   FD_TRY(Shrunk shrunk, shrink_by(failing, still_fails, bounds));
-  shrunk.trials += controls + 1;
+  FD_TRY(shrunk.failure, failure_of(session, shrunk.plan, property));
+  shrunk.trials += controls + 2;
   return shrunk;
 }
 

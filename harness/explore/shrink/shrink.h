@@ -26,8 +26,9 @@ struct Failure {
 };
 
 // What is wrong with the plan; an empty property: nothing, or nothing that can be told. Runs it in its world. With
-// several failed properties the first one in the order of reports. Errors: as Session::run.
-Result<Failure> failure_of(Session& session, const Plan& plan);
+// several failed properties `asked` if it is among them, else the first one in the order of reports. Errors: as
+// Session::run.
+Result<Failure> failure_of(Session& session, const Plan& plan, std::string_view asked = {});
 // Whether it fails in this way, among others.
 Result<bool> fails_in(Session& session, const Plan& plan, std::string_view property);
 
@@ -38,6 +39,7 @@ struct ShrinkBounds {
 
 struct Shrunk {
   Plan plan;
+  Failure failure = {};     // of that plan; shrink_by leaves it empty
   std::int64_t trials = 0;  // candidates that were run; with a mutant also runs of the right engine
   double seconds = 0;
   bool complete = false;  // nothing simpler that an edit gives fails; else a bound ended it
