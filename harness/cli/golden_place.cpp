@@ -5,6 +5,7 @@ namespace {
 
 // What holds `scenarios/`; empty: the working directory.
 std::filesystem::path home_of(const std::filesystem::path& file) {
+  if (file.empty()) return {};  // a plan of no scenario
   std::filesystem::path directory = std::filesystem::absolute(file).lexically_normal().parent_path();
   for (; directory.has_relative_path(); directory = directory.parent_path()) {
     if (directory.filename() == "scenarios") return directory.parent_path();
