@@ -228,8 +228,10 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
     emit(observer, ctx.parts.position, {.kind = EventKind::started_fresh});
     return result;
   }
-  emit(observer, ctx.parts.position,
-       about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen))));
+  Event found = about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen)));
+  // Its mark is durable by now; who made it may have died before it could say so.
+  if (result.validated) found.detail = observer.intern("validated");
+  emit(observer, ctx.parts.position, found);
   if (!result.manifest || !ctx.coordinator()) return result;
   if (ctx.coordinator() && result.chosen->step < ctx.floor) {
     // Said again by every attempt that starts below the floor: the one that marked it may have died before it could.

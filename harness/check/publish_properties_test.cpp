@@ -233,6 +233,18 @@ TEST_F(ValidatedIsKept, FailsWhenTheOldOneIsRetiredBeforeTheNewOneIsValidated) {
   expect_fail("2-1-1 is retired with 1 newer validated checkpoints, 2 are to be kept");
 }
 
+// Nobody could say that 4-1-1 was marked, and nobody looked at the disk; the next attempt starts from it.
+TEST_F(ValidatedIsKept, CountsAMarkThatALaterAttemptFinds) {
+  std::erase_if(drill_.events, [](const Event& event) {
+    return event.kind == EventKind::probe || (event.kind == EventKind::validated && event.step == 4);
+  });
+  expect_fail("2-1-1 is retired with 1 newer validated checkpoints");
+  for (Event& event : drill_.events) {
+    if (event.kind == EventKind::found && event.a == 4) event.detail = drill_.tables.names.intern("validated");
+  }
+  expect_pass_still();
+}
+
 TEST_F(ValidatedIsKept, CountsAMarkThatALaterAttemptSetsUnderTheIdItMarks) {
   // Attempt 2 marks 4-1-1 again when it has restored it: still one checkpoint.
   drill_.add(EventKind::validated, {.attempt = 2, .rank = 0, .step = 8, .a = 1, .name = "8-2-1"});

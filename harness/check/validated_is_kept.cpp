@@ -1,9 +1,10 @@
 // validated_is_kept: what was once validated stays, until enough newer ones have been.
 //
-// Verified: from a checkpoint's validation on, every later probe, in every view the world offers, sees at least
-// min(checkpoint.keep_validated, number validated so far) validated checkpoints that the audit finds intact, so never
-// none; and a validated checkpoint is retired only behind at least keep_validated newer ones. What may go once may go
-// for good: a later rejection does not bring it back.
+// Verified: from a checkpoint's validation on (or from when a later attempt finds its mark, if who made it died before
+// it said so), every later probe, in every view the world offers, sees at least min(checkpoint.keep_validated, number
+// validated so far) validated checkpoints that the audit finds intact, so never none; and a validated checkpoint is
+// retired only behind at least keep_validated newer ones. What may go once may go for good: a later rejection does not
+// bring it back.
 // Excused: of the newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a
 // sync has lied. Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an
 // error of that rank).
@@ -25,12 +26,17 @@ class Validated {
       : run_(run),
         keep_(keep),
         marks_(run.history().of(EventKind::validated)),
+        found_(run.history().of(EventKind::found)),
         rejected_(run.history().of(EventKind::rejected)),
         retired_(run.history().of(EventKind::retired)) {}
 
   // Ascending.
   const std::vector<CheckpointId>& before(std::size_t position) {
     for (; mark_ < marks_.size() && marks_[mark_] < position; ++mark_) add(run_.event(marks_[mark_]));
+    for (; find_ < found_.size() && found_[find_] < position; ++find_) {
+      const Event& found = run_.event(found_[find_]);
+      if (run_.history().text(found.detail) == "validated") add(found);
+    }
     for (; reject_ < rejected_.size() && rejected_[reject_] < position; ++reject_)
       remove(run_.event(rejected_[reject_]));
     for (; retire_ < retired_.size() && retired_[retire_] < position; ++retire_) remove(run_.event(retired_[retire_]));
@@ -63,9 +69,11 @@ class Validated {
   const Case& run_;
   std::int64_t keep_;
   std::span<const std::uint32_t> marks_;
+  std::span<const std::uint32_t> found_;
   std::span<const std::uint32_t> rejected_;
   std::span<const std::uint32_t> retired_;
   std::size_t mark_ = 0;
+  std::size_t find_ = 0;
   std::size_t reject_ = 0;
   std::size_t retire_ = 0;
   std::vector<CheckpointId> ids_;

@@ -25,7 +25,8 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::rank_started) = {.name = "layout"};
   of(EventKind::sample) = {.a = "epoch", .b = "sample", .c = "lane"};
   of(EventKind::step_done) = {.a = "skipped", .digest = "state"};
-  of(EventKind::found) = {.a = "chosen_step", .b = "chosen_attempt", .c = "chosen_try", .name = "id"};
+  of(EventKind::found) = {
+      .a = "chosen_step", .b = "chosen_attempt", .c = "chosen_try", .name = "id", .detail = "standing"};
   of(EventKind::restored) = {.b = "saved_attempt", .c = "saved_try", .name = "id", .digest = "state"};
   of(EventKind::save_dispatched) = {.digest = "state"};
   of(EventKind::save_started) = {.a = "try"};
