@@ -53,6 +53,14 @@ struct Protocol::Try {
   Digest manifest;        // of its text
   bool opened = false;    // the directory is this try's own
   bool rename_issued = false;
+  std::string tagged = {};
+
+  // Of this try's exchanges: a rank that is in another try than its peers must not meet them unnoticed.
+  std::string_view purpose(std::string_view what) {
+    if (id.trial == 1) return what;
+    tagged = fmt::format("{}.{}", what, id.trial);
+    return tagged;
+  }
 };
 
 StateView Protocol::as_saved(StateView list) const { return list; }
@@ -133,7 +141,7 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     }
     word = encode_status(opened);
   }
-  FD_TRY(const Agreed opened, tell_all(ctx, "checkpoint.open", word));
+  FD_TRY(const Agreed opened, tell_all(ctx, current.purpose("checkpoint.open"), word));
   if (opened.failure) return opened.failure;
 
   Status written;
@@ -152,7 +160,8 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     if (ends_the_call(written.error())) return written.error();
     emit_failure(ctx, current.id, written.error(), false);
   }
-  FD_TRY(const Agreed all, agree(ctx, "checkpoint.shards", written ? encoded->report : encode_error(written.error())));
+  FD_TRY(const Agreed all,
+         agree(ctx, current.purpose("checkpoint.shards"), written ? encoded->report : encode_error(written.error())));
   current.reports = all.all;
   return all.failure;
 }
@@ -185,7 +194,7 @@ Result<std::optional<Error>> Protocol::commit_try(const CheckpointContext& ctx, 
       word = encode_error(committed.error());
     }
   }
-  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.commit", word));
+  FD_TRY(const Agreed told, tell_all(ctx, current.purpose("checkpoint.commit"), word));
   if (told.failure) return told.failure;
   if (told.all.size() != 3 * sizeof(std::int64_t)) {
     return Error{.code = Code::corrupted, .message = "the coordinator's word on the commit is not whole"};
@@ -202,7 +211,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     if (ends_the_call(restored.error())) return restored.error();
     emit_failure(ctx, current.id, restored.error(), false);
   }
-  FD_TRY(const Agreed all, agree(ctx, "checkpoint.trial_restore", encode_status(restored)));
+  FD_TRY(const Agreed all, agree(ctx, current.purpose("checkpoint.trial_restore"), encode_status(restored)));
   if (all.failure) return all.failure;
   Value word;
   if (ctx.coordinator()) {
@@ -215,7 +224,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     }
     word = encode_status(marked);
   }
-  FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.validated", word));
+  FD_TRY(const Agreed told, tell_all(ctx, current.purpose("checkpoint.validated"), word));
   return told.failure;
 }
 

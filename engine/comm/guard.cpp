@@ -96,6 +96,7 @@ void GuardedCollectives::settle(Record& record) {
 Error GuardedCollectives::give_up(Record& record, Error error) {
   // With a mismatch nobody was waited for.
   if (error.code != Code::mismatch) record.waited_for = parties_.waits.gave_up_on().value_or(-1);
+  record.damaged = error.code == Code::corrupted;
   return error;
 }
 
@@ -245,6 +246,11 @@ Result<Value> GuardedCollectives::recv(const Group& group, int peer, const Call&
   return value;
 }
 
+void GuardedCollectives::abort(const Error& reason) {
+  if (!gave_up_at_) gave_up_at_ = parties_.position;
+  inner_.abort(reason);
+}
+
 void GuardedCollectives::finish(bool well) {
   if (well) return tell_step();
   if (issued_ > 0 && !newest().completed && newest().waited_for < 0) {
@@ -252,6 +258,7 @@ void GuardedCollectives::finish(bool well) {
   }
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
+  if (gave_up_at_) tell_abort();
 }
 
 void GuardedCollectives::tell_step() {
@@ -265,18 +272,32 @@ void GuardedCollectives::tell_step() {
   }
 }
 
+// See EventKind::call_record.
+std::int64_t GuardedCollectives::standing_of(const Record& record) {
+  constexpr std::int64_t compared = 65536;
+  constexpr std::int64_t damaged = 131072;
+  if (record.completed) return 1;
+  if (record.waited_for < 0) return record.compared ? 2 : 0;
+  return -1 - record.waited_for - (record.compared ? compared : 0) - (record.damaged ? damaged : 0);
+}
+
 void GuardedCollectives::tell(const Record& record) {
-  constexpr int behind_the_comparison = 65536;  // see EventKind::call_record
-  const int wait = record.waited_for < 0 ? 0 : 1 + record.waited_for + (record.compared ? behind_the_comparison : 0);
   Event event = event_at(EventKind::call_record, record.print.step, record.phase);
   event.a = record.print.sequence;
   event.b = record.print.count;
-  event.c = record.completed ? 1 : -wait;
+  event.c = standing_of(record);
   event.name = parties_.observer.intern(record.stream->name);
   Fingerprint shown = record.print;
   shown.op = record.op;
   event.detail = parties_.observer.intern(describe(shown));
   event.digest = record.digest;
+  parties_.observer.event(event);
+}
+
+void GuardedCollectives::tell_abort() {
+  Event event = event_at(EventKind::call_record, gave_up_at_->step, gave_up_at_->phase);
+  event.a = -1;
+  event.detail = parties_.observer.intern("abort");
   parties_.observer.event(event);
 }
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   Result<Value> all_to_all(const Group& group, std::span<const Value> to, const Call& call) override;
   Status send(const Group& group, int peer, const Value& value, const Call& call) override;
   Result<Value> recv(const Group& group, int peer, const Call& call) override;
+  // The task gives up: told with its records, as a `call_record` of no call.
+  void abort(const Error& reason) override;
 
   // The task has ended. Well: tells the calls of its last step. Not well: gives the records of its last calls, each as
   // a `call_record`, oldest first.
@@ -83,6 +86,7 @@ class GuardedCollectives final : public ForwardingCollectives {
     bool completed = false;
     int waited_for = -1;    // a rank
     bool compared = false;  // the members had agreed about it
+    bool damaged = false;   // with waited_for: what came from there was not what had been sent
   };
 
   Stream& stream_of_group(const Group& group);
@@ -98,7 +102,9 @@ class GuardedCollectives final : public ForwardingCollectives {
       -> decltype(inner());
   Record& newest() { return ring_[(issued_ - 1) % ring_capacity]; }
   void tell_step();
+  static std::int64_t standing_of(const Record& record);
   void tell(const Record& record);
+  void tell_abort();
   Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
 
   Guard mode_;
@@ -108,6 +114,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   std::vector<std::unique_ptr<Purpose>> purposes_;
   std::array<Record, ring_capacity> ring_;
   std::uint64_t issued_ = 0;
+  std::optional<Position> gave_up_at_;
 };
 
 }  // namespace firedrill

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -196,6 +197,56 @@ TEST(Guard, RecordsSayWhatWasCompletedAndForWhomTheLastCallWaited) {
   EXPECT_EQ(records[0].a, 0);
   EXPECT_EQ(records[0].b, 4);
   EXPECT_EQ(records[0].c, -2);  // it waited for rank 1
+}
+
+TEST(Guard, RecordOfACallOnItsWaySaysThatItWasCompared) {
+  TestTransport::Shared shared;
+  std::vector<std::int64_t> standings(2);
+  run_threads(2, [&](int number) {
+    Rank rank(shared, number, 2, Guard::check);
+    const Group group = group_of(number, 2);
+    const std::vector<Value> lanes = {Value::copy_of(std::array<float, 2>{1.0F, 2.0F})};
+    const auto started = rank.guard.start_all_reduce(group, lanes, ReduceOp::sum, call_for("grad"));
+    EXPECT_TRUE(started);
+    rank.guard.finish(false);
+    standings[static_cast<std::size_t>(number)] = rank.observer.of(EventKind::call_record).front().c;
+  });
+  EXPECT_THAT(standings, ElementsAre(2, 2));
+}
+
+TEST(Guard, RankThatGivesUpTellsWhereItDid) {
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 1, Guard::record);
+  EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for("tick")));
+  rank.position.phase = Phase::validate;
+  rank.guard.abort(Error{.code = Code::aborted, .message = "enough"});
+  rank.position = {.attempt = 1, .rank = 0, .step = 9, .phase = Phase::none};
+  rank.guard.finish(false);
+  const std::vector<Event> records = rank.observer.of(EventKind::call_record);
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[1].a, -1);
+  EXPECT_EQ(records[1].step, 4);
+  EXPECT_EQ(records[1].phase, Phase::validate);
+}
+
+TEST(Guard, RecordSaysThatWhatCameWasDamaged) {
+  class Corrupting final : public ForwardingTransport {
+   public:
+    using ForwardingTransport::ForwardingTransport;
+    Result<Value> recv(int, Tag, Time) override { return Error{.code = Code::corrupted, .message = "changed"}; }
+  };
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 2, Guard::record);
+  Corrupting corrupting(rank.transport);
+  NotedTransport noted(corrupting);
+  TransportCollectives plain(noted, rank.compute, rank.position, rank.observer);
+  GuardedCollectives guard(plain, Guard::record,
+                           {.position = rank.position, .observer = rank.observer, .waits = noted});
+  EXPECT_TRUE(guard.recv(group_of(0, 2), 1, call_for("activation")).failed_with(Code::corrupted));
+  guard.finish(false);
+  const std::vector<Event> records = rank.observer.of(EventKind::call_record);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].c, -2 - 131072);
 }
 
 TEST(Guard, RingKeepsTheLastCallsOnly) {

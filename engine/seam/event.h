@@ -35,7 +35,7 @@ enum class EventKind : std::uint8_t {
   rank_started,     // name=layout
   sample,           // step; a=epoch, b=sample, c=lane: consumed by this rank in this step
   step_done,        // step; digest=state digest after the step; a=1 if the update was skipped (loss scale)
-  found,            // a=step chosen (-1: none listed), b=attempt, c=try: the group's decision in this attempt; name=id
+  found,            // a=step chosen (-1: none), b=attempt, c=try: the group's choice; name=id, detail=validated if so
   restored,         // step=a step restored, b=attempt, c=try of the checkpoint; digest=state digest; name=id
   started_fresh,    // no checkpoint was found: the job begins at step 0
   save_dispatched,  // step; digest=state digest of the snapshot: an asynchronous publish of it is asked for
@@ -52,8 +52,8 @@ enum class EventKind : std::uint8_t {
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
   calls,        // step; a=calls of the stream completed in the step; name=stream; digest=of their fingerprints in order
-  call_record,  // step, phase: where; a=sequence, b=elements, c=1 completed, 0 not, -1-r: gave up on rank r (-65537-r:
-                // behind the comparison); name=stream, detail=operation, type, reduce op, root, purpose; digest=print
+  call_record,  // step, phase; a=sequence (-1: its task gave up), b=elements, c=1 completed, 2 compared, 0 neither,
+                // -1-r: waits for rank r (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

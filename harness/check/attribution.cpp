@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/check/calls.h"
+
 namespace firedrill {
 
 std::string_view to_string(BlameKind kind) {
@@ -37,6 +39,21 @@ std::vector<Blame> attribution_of(const Case& run) {
     if (auto blame = blame_of(run, attempt)) all.push_back(*std::move(blame));
   }
   return all;
+}
+
+bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
+  const FaultSpec* const fault = run.fault(fired);
+  const std::optional<HitCall> hit = hit_call(run, fired);
+  if (fault == nullptr || !hit || blame.sequence < 0) return true;
+  if (info_of(fault->kind).harm != Harm::call) {
+    const std::int64_t last = hit->sequence + (fault->at.when == When::after ? 1 : 0);
+    return blame.stream != hit->stream || blame.sequence <= last;
+  }
+  const std::int64_t shows = hit->sequence + (fault->kind == FaultKind::duplicate_call ? 1 : 0);
+  // A mismatch names both calls, that of the rank that was hit and that of the others.
+  const std::string named = blame.call + " " + blame.what;
+  return blame.stream == hit->stream && blame.sequence == shows && named.find(hit->operation) != std::string::npos &&
+         named.find(hit->purpose) != std::string::npos;
 }
 
 std::string describe(const Blame& blame) {

@@ -49,6 +49,10 @@ std::string_view work_of(Phase phase);
 
 // Of one attempt; nothing if its ranks told no records, or if they explain nothing.
 std::optional<Blame> blame_of(const Case& run, const AttemptSpan& attempt);
+// Whether the call that is named is the one that the journaled fault hit, if both are collective calls: of the same
+// group and sequence, and the operation is named. A doubled call shows in the one behind it; who died or stopped may be
+// missed in an earlier one, whose end was still due.
+bool is_at_call(const Case& run, const Blame& blame, const Event& fired);
 // Of all attempts.
 std::vector<Blame> attribution_of(const Case& run);
 // "attempt 1: rank 2 is missing from all_reduce f32 sum grad (call 17 of dp[0-3], step 5, exchange)".

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include "engine/seam/collective_op.h"
 
 namespace firedrill {
 namespace {
-
-bool is_member(std::string_view stream, int rank) {
-  const std::vector<int> ranks = ranks_of_stream(stream);
-  return std::ranges::find(ranks, rank) != ranks.end();
-}
 
 std::vector<std::string_view> words_in(std::string_view text) {
   std::vector<std::string_view> words;
@@ -39,26 +35,17 @@ int place_in_work(std::int64_t step, Phase phase) {
 
 bool is_of_a_publish(Phase phase) { return phase >= Phase::save && phase <= Phase::retire; }
 
-// A call of a publish that its rank issued before in this step, and then others, is one of the next try.
-int lap_of(const IssuedCall& call, const Dump& before) {
+// The calls of a publish's further tries have the number of the try behind their purpose.
+int lap_of(const IssuedCall& call) {
   if (!is_of_a_publish(call.phase)) return 0;
-  int laps = 0;
-  const IssuedCall* last = nullptr;
-  for (const IssuedCall& one : before.calls) {
-    if (one.stream != call.stream || one.step != call.step || !is_of_a_publish(one.phase)) continue;
-    if (one.call == call.call && (last == nullptr || last->call != call.call)) ++laps;
-    last = &one;
-  }
-  return last != nullptr && last->call == call.call ? laps - 1 : laps;
+  const std::string_view number = call.call.substr(call.call.rfind('.') + 1);
+  int lap = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), lap);
+  return error == std::errc() && end == number.data() + number.size() ? lap - 1 : 0;
 }
 
 // A receiver that got nothing knows neither type nor size of what was sent.
 bool got_nothing(const IssuedCall& call) { return !call.completed && call.call.starts_with("recv"); }
-
-// It waits for a peer to issue something; who sends does not, and a call that nobody gave up was only cut short.
-bool is_wait(const IssuedCall& call) { return call.waited_for >= 0 && !call.call.starts_with("send"); }
-
-bool is_of_second_task(const IssuedCall& call) { return call.stream.starts_with("publish"); }
 
 bool agree(const IssuedCall& a, const IssuedCall& b) {
   if (!got_nothing(a) && !got_nothing(b)) return a.print == b.print;
@@ -74,14 +61,7 @@ const IssuedCall* Dump::find(std::string_view stream, std::int64_t sequence) con
 }
 
 bool AttemptCalls::issued(int rank, std::string_view stream, std::int64_t sequence) const {
-  if (const auto streams = told.find(rank); streams != told.end()) {
-    const auto completed = streams->second.find(stream);
-    if (completed != streams->second.end() && sequence < completed->second) return true;
-  }
-  const auto dump = dumps.find(rank);
-  return dump != dumps.end() && std::ranges::any_of(dump->second.calls, [&](const IssuedCall& call) {
-           return call.stream == stream && call.sequence >= sequence;
-         });
+  return sequence < next_of(rank, stream);
 }
 
 const IssuedCall* Dump::last_completed() const {
@@ -92,13 +72,20 @@ const IssuedCall* Dump::last_completed() const {
   return last;
 }
 
-const IssuedCall* Dump::current() const {
+const IssuedCall* Dump::current(bool aside) const {
   // Of several that were on their way, the one that failed.
-  auto found = std::ranges::find_if(calls, [](const IssuedCall& call) { return call.waited_for >= 0; });
+  auto found = std::ranges::find_if(
+      calls, [aside](const IssuedCall& call) { return call.aside == aside && call.waited_for >= 0; });
   if (found == calls.end()) {
-    found = std::ranges::find_if(calls, [](const IssuedCall& call) { return !call.completed; });
+    found =
+        std::ranges::find_if(calls, [aside](const IssuedCall& call) { return call.aside == aside && !call.completed; });
   }
   return found == calls.end() ? nullptr : &*found;
+}
+
+const IssuedCall* Dump::current() const {
+  const IssuedCall* const own = current(false);
+  return own != nullptr ? own : current(true);
 }
 
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
@@ -107,6 +94,12 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
     const Event& event = run.event(position);
     if (event.attempt != attempt.number) continue;
     Dump& dump = calls.dumps[event.rank];
+    if (event.a < 0) {
+      const bool aside = run.plan().job.checkpoint.mode == PublishMode::async && is_of_a_publish(event.phase);
+      dump.gave_up = GivenUp{.step = event.step, .phase = event.phase, .aside = aside};
+      continue;
+    }
+    const std::int64_t wait = -1 - event.c;  // see EventKind::call_record
     dump.calls.push_back({.stream = run.history().text(event.name),
                           .sequence = event.a,
                           .step = event.step,
@@ -114,10 +107,12 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
                           .call = run.history().text(event.detail),
                           .elements = event.b,
                           .completed = event.c == 1,
-                          .waited_for = event.c < 0 ? static_cast<int>((-1 - event.c) % 65536) : -1,
-                          .compared = event.c < -65536,
+                          .waited_for = event.c < 0 ? static_cast<int>(wait % 65536) : -1,
+                          .compared = event.c < 0 ? wait / 65536 % 2 == 1 : event.c == 2,
+                          .damaged = event.c < 0 && wait / 131072 == 1,
                           .print = event.digest});
-    dump.calls.back().lap = lap_of(dump.calls.back(), dump);
+    dump.calls.back().aside = dump.calls.back().stream.starts_with("publish");
+    dump.calls.back().lap = lap_of(dump.calls.back());
   }
   for (const std::uint32_t position : run.history().of(EventKind::calls)) {
     const Event& event = run.event(position);
@@ -130,9 +125,84 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
   return calls;
 }
 
+std::optional<HitCall> hit_call(const Case& run, const Event& fired) {
+  const std::vector<std::string_view> words = words_in(run.history().text(fired.detail));
+  if (words.size() < 4 || words[1] != "call" || ranks_of_stream(words[0]).empty()) return std::nullopt;
+  HitCall hit{.stream = words[0], .operation = words[3], .purpose = words.size() > 4 ? words[4] : ""};
+  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), hit.sequence);
+  if (error != std::errc()) return std::nullopt;
+  return hit;
+}
+
 bool comes_before(const IssuedCall& a, const IssuedCall& b) {
   return std::tuple(a.step, a.lap, place_in_work(a.step, a.phase)) <
          std::tuple(b.step, b.lap, place_in_work(b.step, b.phase));
+}
+
+namespace {
+
+std::string_view kind_of(std::string_view stream) { return stream.substr(0, stream.find('[')); }
+
+bool alike(const IssuedCall& a, const IssuedCall& b) {
+  return a.phase == b.phase && a.call == b.call && kind_of(a.stream) == kind_of(b.stream);
+}
+
+bool is_of_a_micro_batch(Phase phase) { return phase == Phase::forward || phase == Phase::backward; }
+
+// How many more ranks have issued such as `a` right ahead of such as `b` than the other way round.
+int ahead_in_stream(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
+  int more = 0;
+  for (const auto& [rank, dump] : calls.dumps) {
+    const IssuedCall* before = nullptr;
+    for (const IssuedCall& call : dump.calls) {
+      if (call.stream != a.stream) continue;
+      if (before != nullptr) more += (alike(*before, a) && alike(call, b)) - (alike(*before, b) && alike(call, a));
+      before = &call;
+    }
+  }
+  return more;
+}
+
+// The same of any calls of a step.
+int ahead_in_step(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
+  int more = 0;
+  for (const auto& [rank, dump] : calls.dumps) {
+    for (std::size_t i = 0; i < dump.calls.size(); ++i) {
+      const IssuedCall& first = dump.calls[i];
+      const bool like_a = alike(first, a);
+      if (!like_a && !alike(first, b)) continue;
+      for (std::size_t j = i + 1; j < dump.calls.size() && dump.calls[j].step == first.step; ++j) {
+        if (alike(dump.calls[j], like_a ? b : a)) more += like_a ? 1 : -1;
+      }
+    }
+  }
+  return more;
+}
+
+}  // namespace
+
+bool issued_before(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
+  if (a.step == b.step && a.stream == b.stream && is_of_a_micro_batch(a.phase) && is_of_a_micro_batch(b.phase)) {
+    const int ahead = ahead_in_stream(calls, a, b);
+    if (ahead != 0) return ahead > 0;
+  }
+  if (comes_before(a, b) || comes_before(b, a)) return comes_before(a, b);
+  return a.aside == b.aside && ahead_in_step(calls, a, b) > 0;
+}
+
+std::int64_t AttemptCalls::next_of(int rank, std::string_view stream) const {
+  std::int64_t next = 0;
+  const auto streams = told.find(rank);
+  if (streams != told.end()) {
+    if (const auto completed = streams->second.find(stream); completed != streams->second.end())
+      next = completed->second;
+  }
+  const auto dump = dumps.find(rank);
+  if (dump == dumps.end()) return next;
+  for (const IssuedCall& call : dump->second.calls) {
+    if (call.stream == stream) next = std::max(next, call.sequence + 1);
+  }
+  return next;
 }
 
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
@@ -152,24 +222,6 @@ std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
     }
   }
   return first;
-}
-
-std::optional<CrossWait> cross_wait(const AttemptCalls& calls) {
-  for (const auto& [first, dump] : calls.dumps) {
-    const IssuedCall* const own = dump.current();
-    if (own == nullptr || !is_wait(*own)) continue;
-    for (const auto& [other, other_dump] : calls.dumps) {
-      const IssuedCall* const others = other_dump.current();
-      if (other <= first || others == nullptr || !is_wait(*others)) continue;
-      // Two tasks of a rank are each in a call of their own.
-      if (is_of_second_task(*own) != is_of_second_task(*others)) continue;
-      if (!is_member(own->stream, other) || !is_member(others->stream, first)) continue;
-      const bool known =
-          calls.issued(other, own->stream, own->sequence) || calls.issued(first, others->stream, others->sequence);
-      if (!known) return CrossWait{first, other};
-    }
-  }
-  return std::nullopt;
 }
 
 std::string describe(const IssuedCall& call) {

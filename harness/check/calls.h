@@ -1,5 +1,8 @@
 // Calls: what the guards of one attempt's ranks told of their collective calls, read back from the history, with the
-// faults that explain it. What collectives_agree and the attribution both work with.
+// faults that explain it. What collectives_agree and the attribution both work with; who waits for whom: waits.h.
+//
+// A rank has up to two tasks: the main one, and the one that publishes aside, over groups of its own. Each has a guard,
+// and each is in a call of its own, at a step and phase of its own.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +27,30 @@ struct IssuedCall {
   std::int64_t elements = 0;
   bool completed = false;
   int waited_for = -1;    // a rank
-  bool compared = false;  // with waited_for: the members had agreed about the call
+  bool compared = false;  // not completed, and the members had agreed about the call
+  bool damaged = false;   // with waited_for: what came from there was not what had been sent
   Digest print;
-  int lap = 0;  // of a publish: in which of its tries
+  int lap = 0;         // of a publish: in which of its tries
+  bool aside = false;  // of the second task
 };
 
-// What one rank told when its attempt failed: its last calls, oldest first.
+// Where a task gave up by itself.
+struct GivenUp {
+  std::int64_t step = 0;
+  Phase phase = Phase::none;
+  bool aside = false;
+};
+
+// What one rank told when its attempt failed: the last calls of each task, oldest first.
 struct Dump {
   std::vector<IssuedCall> calls;
+  std::optional<GivenUp> gave_up;
 
   const IssuedCall* find(std::string_view stream, std::int64_t sequence) const;
   const IssuedCall* last_completed() const;
-  // What it was in when it gave up: a call that it did not complete. A rank's second task may be in another.
+  // What a task was in when it ended: a call that it did not complete.
+  const IssuedCall* current(bool aside) const;
+  // Of the main task, else of the second one.
   const IssuedCall* current() const;
 };
 
@@ -46,12 +61,27 @@ struct AttemptCalls {
   std::set<int> finished;                                        // ranks
   // The rank issued that call: the record of it or of a later one of the stream is there, or it told as many.
   bool issued(int rank, std::string_view stream, std::int64_t sequence) const;
+  // The sequence of what would have been its next call of the stream, as far as its records tell: it may have issued
+  // more in a step of many calls.
+  std::int64_t next_of(int rank, std::string_view stream) const;
   bool in(const Event& event) const { return event.attempt == attempt->number; }
 };
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt);
 
+// The collective call that a journaled fault hit, as the journal says: "dp[0-3] call 17 all_reduce grad".
+struct HitCall {
+  std::string_view stream;
+  std::int64_t sequence = 0;
+  std::string_view operation;
+  std::string_view purpose;
+};
+// Nothing: the fault hit something else.
+std::optional<HitCall> hit_call(const Case& run, const Event& fired);
+
 // Which comes first in a rank's work, as far as step, phase and try tell.
 bool comes_before(const IssuedCall& a, const IssuedCall& b);
+// The same, and where that does not tell, in the order in which most ranks have issued such calls.
+bool issued_before(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b);
 
 // Two records of one call that disagree.
 struct Disagreement {
@@ -62,13 +92,6 @@ struct Disagreement {
 };
 // The earliest by step and phase.
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls);
-
-// Two ranks that each wait for the other in a call that the other never issued.
-struct CrossWait {
-  int first = 0;
-  int other = 0;
-};
-std::optional<CrossWait> cross_wait(const AttemptCalls& calls);
 
 // "all_reduce f32 sum grad (call 17 of dp[0-3], step 5, exchange)".
 std::string describe(const IssuedCall& call);

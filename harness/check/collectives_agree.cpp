@@ -15,7 +15,7 @@
 
 #include "engine/seam/collective_op.h"
 #include "harness/check/all.h"
-#include "harness/check/calls.h"
+#include "harness/check/waits.h"
 
 namespace firedrill {
 namespace {
@@ -63,8 +63,8 @@ std::string check_records(const Case& run, const AttemptCalls& calls, std::int64
   }
   const auto crossed = cross_wait(calls);
   if (!crossed) return {};
-  const IssuedCall& own = *calls.dumps.at(crossed->first).current();
-  const IssuedCall& others = *calls.dumps.at(crossed->other).current();
+  const IssuedCall& own = *crossed->of_first;
+  const IssuedCall& others = *crossed->of_other;
   const std::int64_t step = std::max(own.step, others.step);
   if (excused(run, attempt, crossed->first, step) || excused(run, attempt, crossed->other, step)) return {};
   // Both may wait because of a third, whose call a fault hit.

@@ -27,22 +27,28 @@ class CallsTest : public ::testing::Test {
     int waited_for = -1;
     std::string_view call = "all_reduce f32 sum gradients";
     std::int64_t count = 8;
+    bool damaged = false;
   };
   void record(int rank, const Spoken& spoken) {
     const std::string print = fmt::format("{} {} {}", spoken.call, spoken.step, spoken.count);
-    drill_.add(EventKind::call_record, {.rank = rank,
-                                        .step = spoken.step,
-                                        .phase = spoken.phase,
-                                        .a = spoken.sequence,
-                                        .b = spoken.count,
-                                        .c = spoken.completed ? 1 : -1 - spoken.waited_for,
-                                        .name = spoken.stream,
-                                        .detail = spoken.call,
-                                        .digest = digest_of(print)});
+    drill_.add(EventKind::call_record,
+               {.rank = rank,
+                .step = spoken.step,
+                .phase = spoken.phase,
+                .a = spoken.sequence,
+                .b = spoken.count,
+                .c = spoken.completed ? 1 : -1 - spoken.waited_for - (spoken.damaged ? 131072 : 0),
+                .name = spoken.stream,
+                .detail = spoken.call,
+                .digest = digest_of(print)});
   }
-  void fire(FaultKind kind, int rank, std::int64_t step = 5, Phase phase = Phase::exchange) {
+  void gives_up(int rank, std::int64_t step, Phase phase) {
+    drill_.add(EventKind::call_record, {.rank = rank, .step = step, .phase = phase, .a = -1, .detail = "abort"});
+  }
+  void fire(FaultKind kind, int rank, std::int64_t step = 5, Phase phase = Phase::exchange,
+            std::string_view call = {}) {
     drill_.plan.faults = {{.kind = kind, .at = {.rank = rank}}};
-    drill_.add(EventKind::fault_fired, {.rank = rank, .step = step, .phase = phase, .a = 0});
+    drill_.add(EventKind::fault_fired, {.rank = rank, .step = step, .phase = phase, .a = 0, .detail = call});
   }
   void end() { drill_.add(EventKind::attempt_ended, {.a = 0, .b = 4, .c = 0}); }
 
@@ -199,6 +205,129 @@ TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
   for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
   end();
   expect_fail(drill_, judge_failures_are_attributed, "ranks 0, 2 lost a message");
+}
+
+// Rank 2 leaves out call 4, in which the others wait for it.
+class SkippedCall : public CallsTest {
+ protected:
+  void judge_with(std::string_view hit, Outcome outcome, FaultKind kind = FaultKind::skip_call) {
+    for (const int rank : {0, 1, 3}) record(rank, {.waited_for = 2});
+    record(2, {.sequence = 3, .step = 4, .completed = true});
+    fire(kind, 2, 5, Phase::exchange, hit);
+    end();
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    EXPECT_EQ(judge_failures_are_attributed(Case(history, drill_.plan)).outcome, outcome) << hit;
+  }
+};
+
+TEST_F(SkippedCall, IsNamedByItsGroupAndSequence) { judge_with("dp[0-3] call 4 all_reduce gradients", Outcome::pass); }
+TEST_F(SkippedCall, IsMissedByAVerdictThatIsOneOffInTheSequence) {
+  judge_with("dp[0-3] call 5 all_reduce gradients", Outcome::fail);
+}
+TEST_F(SkippedCall, IsMissedByAVerdictOneAheadInTheSequence) {
+  judge_with("dp[0-3] call 3 all_reduce gradients", Outcome::fail);
+}
+TEST_F(SkippedCall, IsMissedByAVerdictOfAnotherGroup) {
+  judge_with("world[0-3] call 4 all_reduce gradients", Outcome::fail);
+}
+TEST_F(SkippedCall, IsMissedByAVerdictOfAnotherPurpose) { judge_with("dp[0-3] call 4 all_reduce loss", Outcome::fail); }
+TEST_F(SkippedCall, WouldBeNamedInTheCallBehindItHadItBeenDoubled) {
+  judge_with("dp[0-3] call 3 all_reduce gradients", Outcome::pass, FaultKind::duplicate_call);
+}
+TEST_F(SkippedCall, IsNoCallThatADeadRankCouldHaveBeenMissedIn) {
+  drill_.add(EventKind::rank_ended, {.rank = 2, .step = 5, .phase = Phase::exchange, .a = 2});
+  judge_with("dp[0-3] call 3 all_reduce gradients", Outcome::fail, FaultKind::kill);
+}
+
+TEST_F(CallsTest, ATaskThatGaveUpIsNamedInItsOwnStepAndNotInThatOfTheOther) {
+  constexpr std::string_view publish = "publish[0-3]";
+  drill_.plan.job.checkpoint.mode = PublishMode::async;
+  for (const int rank : {0, 2, 3}) {
+    record(rank, {.sequence = 9, .step = 10, .waited_for = 1});
+    record(rank, {.stream = publish, .sequence = 18, .step = 8, .phase = Phase::validate, .waited_for = 1});
+  }
+  record(1, {.sequence = 9, .step = 10, .waited_for = 0});
+  record(1, {.stream = publish, .sequence = 17, .step = 8, .phase = Phase::commit, .completed = true});
+  gives_up(1, 8, Phase::validate);
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(1));
+  EXPECT_EQ(found->stream, publish);
+  EXPECT_EQ(found->sequence, 18);
+  EXPECT_EQ(found->step, 8);
+  EXPECT_EQ(found->phase, Phase::validate);
+}
+
+TEST_F(CallsTest, APublishThatIsCutShortDoesNotHideWhoGaveUp) {
+  drill_.plan.job.checkpoint.mode = PublishMode::async;
+  for (const int rank : {0, 1, 2}) {
+    record(rank, {.waited_for = 3});
+    record(rank, {.stream = "publish[0-3]", .sequence = 15, .step = 4, .phase = Phase::save, .completed = true});
+  }
+  record(3, {.sequence = 3, .step = 4, .completed = true});
+  record(3, {.stream = "publish[0-3]", .sequence = 15, .step = 4, .phase = Phase::save, .waited_for = 2});
+  gives_up(3, 5, Phase::exchange);
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(3));
+  EXPECT_EQ(found->stream, dp);
+  EXPECT_EQ(found->sequence, 4);
+}
+
+TEST_F(CallsTest, DamageInAPublishIsOfItsLinkWhereverTrainingStands) {
+  record(2, {.sequence = 7, .step = 6, .completed = true});
+  record(2, {.stream = "publish[0-3]", .step = 4, .phase = Phase::commit, .waited_for = 0, .damaged = true});
+  drill_.add(EventKind::rank_ended, {.rank = 2, .step = 6, .phase = Phase::exchange, .a = 1, .detail = "corrupted"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::link);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 2));
+  EXPECT_EQ(found->step, 4);
+  EXPECT_EQ(found->phase, Phase::commit);
+}
+
+TEST_F(CallsTest, ARankThatWaitsForWhatOthersPutOffLeftTheirCallOut) {
+  for (const int rank : {0, 1, 3}) {
+    record(rank, {.sequence = 3, .call = "reduce_scatter f32 sum gradients.head"});  // on its way
+    record(rank, {.waited_for = 2, .call = "all_reduce f32 sum loss"});
+  }
+  record(2, {.sequence = 3, .waited_for = 3, .call = "reduce_scatter f32 sum gradients.head"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->sequence, 4);
+}
+
+TEST_F(CallsTest, OfTwoCallsOfAPhaseTheOneThatIsMadeFirstIsNamed) {
+  constexpr std::string_view chunks = "all_reduce f32 sum gradients.chunks";
+  constexpr std::string_view norm = "all_gather gradient_norm";
+  for (const int rank : {0, 1}) record(rank, {.stream = "tp[0-1]", .completed = true, .call = chunks});
+  for (const int rank : {0, 1, 2}) record(rank, {.stream = "model[0-3]", .waited_for = 3, .call = norm});
+  record(3, {.stream = "tp[2-3]", .waited_for = 2, .call = chunks});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(2, 3));  // of two nobody can tell which is wrong
+  EXPECT_EQ(found->stream, "tp[2-3]");
+}
+
+TEST_F(CallsTest, TheGuardOfAnAttemptIsThatOfTheLayoutItHad) {
+  drill_.plan.recovery.layout = Layout{.dp = 2};  // without a guard; only behind a loss
+  fire(FaultKind::drop_message, 3);
+  record(0, {.waited_for = 2});
+  for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
+  end();
+  drill_.start();
+  drill_.add(EventKind::fault_fired, {.rank = 3, .step = 5, .phase = Phase::exchange, .a = 0});
+  record(0, {.waited_for = 2});
+  for (const int rank : {1, 2, 3}) record(rank, {.waited_for = 0});
+  end();
+  for (Event& event : drill_.events) {
+    if (event.kind == EventKind::attempt_started && event.attempt == 1) event.name = drill_.tables.names.intern("dp=2");
+  }
+  expect_fail(drill_, judge_failures_are_attributed, "is explained by: attempt 2: ranks 0, 2 lost a message");
 }
 
 }  // namespace

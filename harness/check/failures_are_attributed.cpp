@@ -1,10 +1,12 @@
 // failures_are_attributed: who is blamed for a failed attempt is who was disturbed.
 //
-// Verified, where the layout's guard is on: of each attempt that failed while a journaled fault hit a rank, a call or a
-// message of it or what it computed or read, the attribution blames a rank of that fault (of a message or link one of
-// its ends; of a node any rank of it), and names the step and the phase in which the fault hit a call or a rank. Not
-// verified: attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were still
-// meeting; which of several faults in one attempt is blamed; the phase of what a link does later on.
+// Verified, where the attempt's layout has the guard on: of each attempt that failed while a journaled fault hit a
+// rank, a call or a message of it or what it computed or read, the attribution blames a rank of that fault (of a
+// message or link one of its ends; of a node any rank of it), and names the step and the phase in which the fault hit a
+// call or a rank; where that was a collective call, also its group, its sequence and its operation. Not verified:
+// attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were still meeting;
+// which of several faults in one attempt is blamed; the phase of what a link does later on; the call whose message was
+// hit.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +65,7 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
     return rank == fault.rank || (of_node && node_of(job, rank) == node_of(job, fault.rank));
   });
   if (!who) return false;
-  // A publish aside is hit in its own step and phase, while peers see where training stands.
-  if (job.checkpoint.mode == PublishMode::async && saves(fault.phase)) return true;
+  if (!is_at_call(run, blame, fault)) return false;
   const auto died = blame.died.find(fault.rank);
   if (died != blame.died.end()) return died->second->step == fault.step && died->second->phase == fault.phase;
   const bool later_on = info_of(spec.kind).harm == Harm::message && info_of(spec.kind).seams == 0;
@@ -76,7 +77,7 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
 Verdict judge_failures_are_attributed(const Case& run) {
   std::int64_t checked = 0;
   for (const AttemptSpan& attempt : run.attempts()) {
-    if (run.plan().layout_of(attempt.number).guard == Guard::off || !failed(run, attempt)) continue;
+    if (attempt.layout->guard == Guard::off || !failed(run, attempt)) continue;
     bool others = false;
     const std::vector<const Event*> faults = faults_in(run, attempt, others);
     if (faults.empty() || others || calls_of(run, attempt).dumps.empty()) continue;

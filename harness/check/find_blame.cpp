@@ -3,7 +3,7 @@
 
 #include "engine/seam/collective_op.h"
 #include "harness/check/attribution.h"
-#include "harness/check/calls.h"
+#include "harness/check/waits.h"
 
 namespace firedrill {
 namespace {
@@ -12,14 +12,7 @@ namespace {
 constexpr std::int64_t failed = 1;
 constexpr std::int64_t failed_a_check = 3;
 
-using CallKey = std::pair<std::string_view, std::int64_t>;
-
-// A call in which ranks wait for members that did not issue it.
-struct Waiting {
-  const IssuedCall* call = nullptr;
-  std::vector<int> waiting;
-  std::vector<int> missing;
-};
+constexpr bool both_tasks[] = {false, true};  // by `aside`
 
 class Finder {
  public:
@@ -35,10 +28,12 @@ class Finder {
   std::optional<Blame> find() {
     if (calls_.dumps.empty()) return std::nullopt;
     std::optional<Blame> blame = mismatch();
-    const std::vector<Waiting> waits = waits_of();
+    const std::vector<Waiting> waits = waits_of(calls_);
+    if (!blame) blame = damaged();
     if (!blame) blame = replica();
+    if (!blame) blame = gave_up(waits);
     if (!blame) blame = slow();
-    if (!blame) blame = by_itself(waits);
+    if (!blame) blame = by_itself();
     if (!blame) blame = one_too_many(waits);
     if (!blame) blame = dead(waits);
     if (!blame) blame = lost_behind();
@@ -79,7 +74,7 @@ class Finder {
       const IssuedCall* call = dump.find(found->of_first->stream, found->of_first->sequence);
       if (!call) continue;
       sides[call->print].push_back(rank);
-      if (comes_before(*call, *earliest)) earliest = call;
+      if (issued_before(calls_, *call, *earliest)) earliest = call;
     }
     std::size_t most = 0;
     for (const auto& [print, ranks] : sides) most = std::max(most, ranks.size());
@@ -95,28 +90,9 @@ class Finder {
       (with_the_most || (majorities > 1 && !usual) ? usual : odd) = of_side;
       if (!with_the_most) blame.ranks.insert(blame.ranks.end(), ranks.begin(), ranks.end());
     }
+    if (usual) blame.call = usual->call;  // what the others are in
     if (odd && usual) blame.what = differences(*odd, *usual);
     return blame;
-  }
-
-  std::vector<Waiting> waits_of() const {
-    std::map<CallKey, Waiting> by_call;
-    for (const auto& [rank, dump] : calls_.dumps) {
-      const IssuedCall* call = dump.current();
-      if (!call) continue;
-      Waiting& waiting = by_call[{call->stream, call->sequence}];
-      if (!waiting.call) waiting.call = call;
-      waiting.waiting.push_back(rank);
-    }
-    std::vector<Waiting> waits;
-    for (auto& [key, waiting] : by_call) {
-      for (const int member : ranks_of_stream(key.first)) {
-        if (!calls_.issued(member, key.first, key.second)) waiting.missing.push_back(member);
-      }
-      if (!waiting.missing.empty()) waits.push_back(std::move(waiting));
-    }
-    std::ranges::stable_sort(waits, [](const Waiting& a, const Waiting& b) { return comes_before(*a.call, *b.call); });
-    return waits;
   }
 
   std::vector<const Event*> events(EventKind kind) const {
@@ -149,42 +125,65 @@ class Finder {
     return std::nullopt;
   }
 
-  // The first that ended badly, if no peer is the reason for it.
-  std::optional<Blame> by_itself(const std::vector<Waiting>& waits) const {
-    for (const Event* end : events(EventKind::rank_ended)) {
-      if (died_.contains(end->rank)) return std::nullopt;
-      if (end->a != failed && end->a != failed_a_check) continue;
-      const auto dump = calls_.dumps.find(end->rank);
-      const IssuedCall* current = dump == calls_.dumps.end() ? nullptr : dump->second.current();
-      const std::string_view code = code_of(*end);
-      if (code == to_string(Code::aborted) || code == to_string(Code::timeout) || code == to_string(Code::mismatch)) {
-        const bool gave_up = code == to_string(Code::aborted) && !current && events(EventKind::suspected).empty();
-        if (gave_up) return gave_up_at(*end, waits);
-        continue;
+  // From that call, or from an earlier one of its stream that the others could complete or put off without it.
+  Blame missing_from(const IssuedCall& waited_in, int rank) const {
+    const IssuedCall* call = &waited_in;
+    const std::int64_t next = calls_.next_of(rank, call->stream);
+    for (const auto& [other, dump] : calls_.dumps) {
+      const IssuedCall* const issued = dump.find(call->stream, next);
+      const bool of_one_place = issued && issued->step == call->step && issued->phase == call->phase;
+      if (of_one_place && next < call->sequence) call = issued;
+    }
+    Blame blame = at(BlameKind::missing, *call);
+    blame.ranks = {rank};
+    return blame;
+  }
+
+  // What came in a call was not what was sent.
+  std::optional<Blame> damaged() const {
+    const IssuedCall* earliest = nullptr;
+    int receiver = -1;
+    for (const auto& [rank, dump] : calls_.dumps) {
+      for (const IssuedCall& call : dump.calls) {
+        if (!call.damaged || (earliest && !comes_before(call, *earliest))) continue;
+        earliest = &call;
+        receiver = rank;
       }
-      // What came in a call was not what was sent.
-      if (current && current->waited_for >= 0 && current->step == end->step && current->phase == end->phase) {
-        Blame blame = at(BlameKind::link, *current);
-        blame.ranks = {end->rank, current->waited_for};
-        return blame;
+    }
+    if (!earliest) return std::nullopt;
+    Blame blame = at(BlameKind::link, *earliest);
+    blame.ranks = {receiver, earliest->waited_for};
+    return blame;
+  }
+
+  // A task that went away between two calls is missing from its next one.
+  std::optional<Blame> gave_up(const std::vector<Waiting>& waits) const {
+    for (const auto& [rank, dump] : calls_.dumps) {
+      if (!dump.gave_up) continue;
+      const GivenUp& where = *dump.gave_up;
+      Blame blame{.kind = BlameKind::missing, .ranks = {rank}, .step = where.step, .phase = where.phase};
+      for (const Waiting& waiting : waits) {
+        const IssuedCall& call = *waiting.call;
+        if (call.aside != where.aside || call.step != where.step || call.phase != where.phase) continue;
+        if (std::ranges::find(waiting.missing, rank) == waiting.missing.end()) continue;
+        return missing_from(call, rank);
       }
-      return of_rank(BlameKind::failed, end->rank, *end, run_.history().text(end->name));
+      return blame;
     }
     return std::nullopt;
   }
 
-  // A rank that went away between two calls is missing from the next one.
-  static Blame gave_up_at(const Event& end, const std::vector<Waiting>& waits) {
-    Blame blame = of_rank(BlameKind::missing, end.rank, end, {});
-    for (const Waiting& waiting : waits) {
-      if (std::ranges::find(waiting.missing, static_cast<int>(end.rank)) == waiting.missing.end()) continue;
-      blame = at(BlameKind::missing, *waiting.call);
-      blame.ranks = {end.rank};
-      blame.step = end.step;
-      blame.phase = end.phase;
-      break;
+  // The first that ended badly, if no peer is the reason for it.
+  std::optional<Blame> by_itself() const {
+    for (const Event* end : events(EventKind::rank_ended)) {
+      if (died_.contains(end->rank)) return std::nullopt;
+      if (end->a != failed && end->a != failed_a_check) continue;
+      const std::string_view code = code_of(*end);
+      if (code == to_string(Code::aborted) || code == to_string(Code::timeout) || code == to_string(Code::mismatch))
+        continue;
+      return of_rank(BlameKind::failed, end->rank, *end, run_.history().text(end->name));
     }
-    return blame;
+    return std::nullopt;
   }
 
   // Whoever has finished has issued all there was: a call in which some wait for those alone is one too many, or those
@@ -204,47 +203,37 @@ class Finder {
     return std::nullopt;
   }
 
-  // Whether `rank` has given all that `call` wants of it.
-  bool is_past(int rank, const IssuedCall& call) const {
-    const auto dump = calls_.dumps.find(rank);
-    const IssuedCall* own = dump == calls_.dumps.end() ? nullptr : dump->second.find(call.stream, call.sequence);
-    if (own) return own->completed || (own->compared && !call.compared);
-    return calls_.issued(rank, call.stream, call.sequence);
-  }
-
   // One waits for what the other has sent: the message was lost between them.
   std::optional<Blame> lost_behind() const {
     std::optional<Blame> found;
     const IssuedCall* earliest = nullptr;
     for (const auto& [rank, dump] : calls_.dumps) {
-      const IssuedCall* current = dump.current();
-      if (!current || current->waited_for < 0 || current->call.starts_with("send")) continue;
-      if (!is_past(current->waited_for, *current) || (earliest && !comes_before(*current, *earliest))) continue;
-      earliest = current;
-      found = at(BlameKind::link, *current);
-      found->ranks = {rank, current->waited_for};
+      for (const bool aside : both_tasks) {
+        const IssuedCall* current = wait_of(calls_, rank, aside);
+        if (!current || current->call.starts_with("send")) continue;
+        if (!is_past(calls_, current->waited_for, *current) || (earliest && !comes_before(*current, *earliest)))
+          continue;
+        earliest = current;
+        found = at(BlameKind::link, *current);
+        found->ranks = {rank, current->waited_for};
+      }
     }
     return found;
-  }
-
-  const IssuedCall* wait_of(int rank) const {
-    const auto dump = calls_.dumps.find(rank);
-    const IssuedCall* current = dump == calls_.dumps.end() ? nullptr : dump->second.current();
-    return current && current->waited_for >= 0 ? current : nullptr;
   }
 
   // One waits for a rank that is further in its work, and did not issue that call on its way.
   std::optional<Blame> passed_by() const {
     for (const auto& [rank, dump] : calls_.dumps) {
-      const IssuedCall* own = wait_of(rank);
-      const IssuedCall* others = own ? wait_of(own->waited_for) : nullptr;
-      if (!others || calls_.issued(own->waited_for, own->stream, own->sequence)) continue;
-      // Micro-batches take turns: which of these comes first their phases do not tell.
-      const bool both_compute =
-          own->step == others->step && is_of_a_micro_batch(own->phase) && is_of_a_micro_batch(others->phase);
-      const bool other_task = own->stream.starts_with("publish") != others->stream.starts_with("publish");
-      if (both_compute || other_task || !comes_before(*own, *others)) continue;
-      return of_the_fewer(*own);
+      for (const bool aside : both_tasks) {
+        const IssuedCall* own = wait_of(calls_, rank, aside);
+        const IssuedCall* others = own ? wait_of(calls_, own->waited_for, aside) : nullptr;
+        if (!others || calls_.issued(own->waited_for, own->stream, own->sequence)) continue;
+        // Micro-batches take turns: which of these comes first their phases do not tell.
+        const bool both_compute =
+            own->step == others->step && is_of_a_micro_batch(own->phase) && is_of_a_micro_batch(others->phase);
+        if (both_compute || !issued_before(calls_, *own, *others)) continue;
+        return of_the_fewer(*own);
+      }
     }
     return std::nullopt;
   }
@@ -253,10 +242,10 @@ class Finder {
     std::vector<int> issued;
     std::vector<int> passed;
     for (const int member : ranks_of_stream(call.stream)) {
-      const IssuedCall* where = wait_of(member);
+      const IssuedCall* where = wait_of(calls_, member, call.aside);
       if (calls_.issued(member, call.stream, call.sequence)) {
         issued.push_back(member);
-      } else if (where && comes_before(call, *where)) {
+      } else if (where && issued_before(calls_, call, *where)) {
         passed.push_back(member);
       }
     }
@@ -272,13 +261,15 @@ class Finder {
   // Two that wait for each other in one call, which both issued: whoever else waits, waits for them.
   std::optional<Blame> locked() const {
     for (const auto& [rank, dump] : calls_.dumps) {
-      const IssuedCall* own = wait_of(rank);
-      const IssuedCall* others = own ? wait_of(own->waited_for) : nullptr;
-      const bool each_other = others && others->waited_for == rank;
-      if (!each_other || own->stream != others->stream || own->sequence != others->sequence) continue;
-      Blame blame = at(BlameKind::link, *own);
-      blame.ranks = {rank, own->waited_for};
-      return blame;
+      for (const bool aside : both_tasks) {
+        const IssuedCall* own = wait_of(calls_, rank, aside);
+        const IssuedCall* others = own ? wait_of(calls_, own->waited_for, aside) : nullptr;
+        const bool each_other = others && others->waited_for == rank;
+        if (!each_other || own->stream != others->stream || own->sequence != others->sequence) continue;
+        Blame blame = at(BlameKind::link, *own);
+        blame.ranks = {rank, own->waited_for};
+        return blame;
+      }
     }
     return std::nullopt;
   }
@@ -314,14 +305,13 @@ class Finder {
 
   std::optional<Blame> missing(const std::vector<Waiting>& waits) const {
     if (waits.empty()) return std::nullopt;
-    // One that waits for nobody itself is where the waiting begins.
+    // One that waits for nobody itself is where the waiting begins, or one that left the call out.
     for (const Waiting& waiting : waits) {
       for (const int rank : waiting.missing) {
         const auto dump = calls_.dumps.find(rank);
-        if (dump != calls_.dumps.end() && dump->second.current()) continue;
-        Blame blame = at(BlameKind::missing, *waiting.call);
-        blame.ranks = {rank};
-        return blame;
+        const bool waits_itself = dump != calls_.dumps.end() && dump->second.current();
+        if (waits_itself && !left_out(calls_, rank, waiting)) continue;
+        return missing_from(*waiting.call, rank);
       }
     }
     // Nor is anybody missing where those wait whom the others wait for: then a message was lost.
@@ -342,31 +332,32 @@ class Finder {
     return blame;
   }
 
+  // Whoever waits earliest, and on from there to the one whom nobody else keeps waiting.
   std::optional<Blame> link() const {
     int rank = -1;
     const IssuedCall* call = nullptr;
     for (const auto& [candidate, dump] : calls_.dumps) {
-      const IssuedCall* current = dump.current();
-      if (!current || current->waited_for < 0 || (call && !comes_before(*current, *call))) continue;
-      rank = candidate;
-      call = current;
+      for (const bool aside : both_tasks) {
+        const IssuedCall* current = wait_of(calls_, candidate, aside);
+        if (!current || (call && !comes_before(*current, *call))) continue;
+        rank = candidate;
+        call = current;
+      }
     }
     if (!call) return std::nullopt;
     std::set<int> met;
     for (;;) {
       met.insert(rank);
-      const int next = calls_.dumps.at(rank).current()->waited_for;
-      const auto dump = calls_.dumps.find(next);
-      const IssuedCall* others = dump == calls_.dumps.end() ? nullptr : dump->second.current();
+      const int next = call->waited_for;
+      const IssuedCall* others = wait_of(calls_, next, call->aside);
       // One that waits in a later call is done with this one.
-      const IssuedCall* own = calls_.dumps.at(rank).current();
-      const bool in_it = others && others->waited_for >= 0 && !comes_before(*own, *others);
-      if (met.contains(next) || !in_it) {
-        Blame blame = at(BlameKind::link, *calls_.dumps.at(rank).current());
+      if (met.contains(next) || !others || comes_before(*call, *others)) {
+        Blame blame = at(BlameKind::link, *call);
         blame.ranks = {rank, next};
         return blame;
       }
       rank = next;
+      call = others;
     }
   }
 

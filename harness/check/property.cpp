@@ -17,6 +17,12 @@ std::optional<CheckpointId> checkpoint_of(std::string_view path) {
   return std::nullopt;
 }
 
+// Which of the plan's two an attempt had, policy and losses decide.
+const Layout& layout_named(const Plan& plan, std::string_view name) {
+  const std::optional<Layout>& other = plan.recovery.layout;
+  return other && name == to_string(*other) ? *other : plan.layout;
+}
+
 }  // namespace
 
 Case::Case(const History& history, const Plan& plan) : history_(history), plan_(plan), lied_from_(history.size()) {
@@ -30,8 +36,12 @@ Case::Case(const History& history, const Plan& plan) : history_(history), plan_(
   for (const std::uint32_t position : history.of(EventKind::attempt_started)) {
     const Event& event = history[position];
     if (!attempts_.empty()) attempts_.back().end = position;
-    attempts_.push_back(
-        {.number = event.attempt, .begin = position, .end = history.size(), .world_size = event.a, .floor = event.b});
+    attempts_.push_back({.number = event.attempt,
+                         .begin = position,
+                         .end = history.size(),
+                         .world_size = event.a,
+                         .floor = event.b,
+                         .layout = &layout_named(plan, history.text(event.name))});
   }
   for (const std::uint32_t position : history.of(EventKind::fault_fired)) {
     const FaultSpec* spec = fault(history[position]);
@@ -48,6 +58,11 @@ Case::Case(const History& history, const Plan& plan) : history_(history), plan_(
 StateId Case::golden(std::int64_t step) const {
   if (step < 0 || static_cast<std::size_t>(step) >= golden_.size()) return no_state;
   return golden_[static_cast<std::size_t>(step)];
+}
+
+const Layout& Case::layout_of(int attempt) const {
+  const auto span = std::ranges::find(attempts_, attempt, &AttemptSpan::number);
+  return span == attempts_.end() ? plan_.layout : *span->layout;
 }
 
 const AttemptSpan* Case::attempt_at(std::size_t position) const {

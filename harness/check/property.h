@@ -26,7 +26,8 @@ struct AttemptSpan {
   std::size_t begin = 0;  // position of its attempt_started
   std::size_t end = 0;    // position of the next attempt's start, or the history's size
   std::int64_t world_size = 0;
-  std::int64_t floor = -1;  // what the supervisor handed over
+  std::int64_t floor = -1;         // what the supervisor handed over
+  const Layout* layout = nullptr;  // the one it had, of the plan's
 };
 
 class Case {
@@ -43,6 +44,8 @@ class Case {
   bool has_golden() const { return has_golden_; }
   // In the order of their starts.
   std::span<const AttemptSpan> attempts() const { return attempts_; }
+  // The layout of the attempt with that number; the plan's first where there was none.
+  const Layout& layout_of(int attempt) const;
   // The attempt under way at a position; nullptr before the first.
   const AttemptSpan* attempt_at(std::size_t position) const;
 

@@ -16,9 +16,9 @@ bool hits_one_replica(const FaultSpec& fault) {
 // A rank that made another call than its peers ends the step with other numbers, and so do those that it reduces with
 // in other groups in that step. Where calls are compared that is found before the next step is over; where they are
 // not, only the rank's own state is excused (see resume_equals_golden).
-bool in_step_of_a_compared_call(const Case& run, const AttemptSpan& attempt, const FaultSpec& fault, const Event& fired,
+bool in_step_of_a_compared_call(const AttemptSpan& attempt, const FaultSpec& fault, const Event& fired,
                                 const Event& state) {
-  return info_of(fault.kind).harm == Harm::call && run.plan().layout_of(attempt.number).guard == Guard::check &&
+  return info_of(fault.kind).harm == Harm::call && attempt.layout->guard == Guard::check &&
          state.kind == EventKind::step_done && state.step == fired.step;
 }
 
@@ -67,7 +67,7 @@ bool Case::replica_damage_excused(std::size_t position) const {
     if (fired < attempt->begin || fired >= position) continue;
     const FaultSpec* spec = fault(event(fired));
     if (!spec || event(fired).attempt != attempt->number) continue;
-    const bool by_call = in_step_of_a_compared_call(*this, *attempt, *spec, event(fired), event(position));
+    const bool by_call = in_step_of_a_compared_call(*attempt, *spec, event(fired), event(position));
     if (!by_call && !hits_one_replica(*spec)) continue;
     if (saved_behind(*this, *attempt, fired)) continue;
     if (spec->kind != FaultKind::corrupt_payload || stayed_with_one(*this, *attempt, fired)) return true;

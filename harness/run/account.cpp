@@ -1,13 +1,15 @@
 #include <fmt/format.h>
 
 #include "engine/job/layout.h"
+#include "harness/check/property.h"
 #include "harness/run/run.h"
 
 namespace firedrill {
 
 Accounting account_of(const History& history, const Plan& plan) {
-  return accounting_of(history, [&plan](int attempt, int rank) -> PipelinePlace {
-    const Layout& layout = plan.layout_of(attempt);
+  const Case run(history, plan);
+  return accounting_of(history, [&](int attempt, int rank) -> PipelinePlace {
+    const Layout& layout = run.layout_of(attempt);
     if (layout.pp == 1) return {};
     const RankPlace place = place_of(plan.job, layout, rank);
     return {.pipeline = (place.dp * layout.cp + place.cp) * layout.tp + place.tp, .first = place.pp == 0};

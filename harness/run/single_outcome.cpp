@@ -23,12 +23,14 @@ struct Named {
   std::vector<int> ranks;  // ascending; none: it cannot tell
   std::int64_t step = 0;
   Phase phase = Phase::none;
-  std::string call;  // "dp[0-3] call 17"; empty: not a call
+  std::optional<Blame> blame = {};  // of the guard
 };
 
 std::string describe(const Named& named) {
+  const bool of_call = named.blame && named.blame->sequence >= 0;
+  const std::string call = of_call ? fmt::format("{} call {}", named.blame->stream, named.blame->sequence) : "";
   return fmt::format("{} names rank(s) {} at step {}, {}{}{}", named.by, fmt::join(named.ranks, ", "), named.step,
-                     to_string(named.phase), named.call.empty() ? "" : ", ", named.call);
+                     to_string(named.phase), call.empty() ? "" : ", ", call);
 }
 
 class Reported {
@@ -57,11 +59,8 @@ class Reported {
   std::optional<Named> by_watchdog() const {
     for (const Event* event : events(EventKind::suspected)) {
       if (event->a < 0) continue;
-      return Named{.by = "the watchdog",
-                   .ranks = {static_cast<int>(event->a)},
-                   .step = event->step,
-                   .phase = event->phase,
-                   .call = {}};
+      return Named{
+          .by = "the watchdog", .ranks = {static_cast<int>(event->a)}, .step = event->step, .phase = event->phase};
     }
     return std::nullopt;
   }
@@ -69,8 +68,7 @@ class Reported {
   std::optional<Named> by_replicas() const {
     for (const Event* event : events(EventKind::replicas_compared)) {
       if (event->b == -1) continue;
-      Named named{
-          .by = "the comparison of replicas", .ranks = {}, .step = event->step, .phase = event->phase, .call = {}};
+      Named named{.by = "the comparison of replicas", .ranks = {}, .step = event->step, .phase = event->phase};
       if (event->b >= 0) named.ranks = {static_cast<int>(event->b)};
       return named;
     }
@@ -83,8 +81,7 @@ class Reported {
     for (const Event* event : events(EventKind::rank_ended)) {
       const bool died = event->a == 2 && event->name == 0;
       if (!died && run_.history().text(event->detail) != to_string(Code::dead)) continue;
-      if (!named)
-        named = Named{.by = "the supervisor", .ranks = {}, .step = event->step, .phase = event->phase, .call = {}};
+      if (!named) named = Named{.by = "the supervisor", .ranks = {}, .step = event->step, .phase = event->phase};
       named->ranks.push_back(event->rank);
     }
     if (named) std::ranges::sort(named->ranks);
@@ -98,8 +95,7 @@ class Reported {
       const auto dump = calls_.dumps.find(event->rank);
       const IssuedCall* current = dump == calls_.dumps.end() ? nullptr : dump->second.current();
       if (current != nullptr && current->waited_for >= 0) continue;
-      return Named{
-          .by = "its own error", .ranks = {event->rank}, .step = event->step, .phase = event->phase, .call = {}};
+      return Named{.by = "its own error", .ranks = {event->rank}, .step = event->step, .phase = event->phase};
     }
     return std::nullopt;
   }
@@ -111,11 +107,7 @@ class Reported {
   std::optional<Named> by_guard() const {
     const std::optional<Blame> blame = blame_of(run_, attempt_);
     if (!blame) return std::nullopt;
-    return Named{.by = "the guard",
-                 .ranks = blame->ranks,
-                 .step = blame->step,
-                 .phase = blame->phase,
-                 .call = fmt::format("{} call {}", blame->stream, blame->sequence)};
+    return Named{.by = "the guard", .ranks = blame->ranks, .step = blame->step, .phase = blame->phase, .blame = blame};
   }
 
   const Case& run_;
@@ -201,7 +193,7 @@ class Attribution {
     const bool both = named.ranks == ranks_of_stream(stream) && named.ranks.size() == 2 &&
                       std::ranges::find(named.ranks, static_cast<int>(fired_.rank)) != named.ranks.end();
     if (!both && named.ranks != std::vector<int>{fired_.rank}) return false;
-    return at_place(named);
+    return at_place(named) && (!named.blame || is_at_call(run_, *named.blame, fired_));
   }
 
   // In the step that it hit; what replicas hold is compared when the step is done, or later.

@@ -1,0 +1,85 @@
+#include "harness/check/waits.h"
+
+#include <algorithm>
+
+#include "engine/seam/collective_op.h"
+
+namespace firedrill {
+namespace {
+
+bool is_member(std::string_view stream, int rank) {
+  const std::vector<int> ranks = ranks_of_stream(stream);
+  return std::ranges::find(ranks, rank) != ranks.end();
+}
+
+// It waits for a peer to issue something; who sends does not, and a call that nobody gave up was only cut short.
+bool is_wait(const IssuedCall& call) { return call.waited_for >= 0 && !call.call.starts_with("send"); }
+
+}  // namespace
+
+std::vector<Waiting> waits_of(const AttemptCalls& calls) {
+  std::map<std::pair<std::string_view, std::int64_t>, Waiting> by_call;
+  for (const auto& [rank, dump] : calls.dumps) {
+    for (const bool aside : {false, true}) {
+      const IssuedCall* call = dump.current(aside);
+      if (!call) continue;
+      Waiting& waiting = by_call[{call->stream, call->sequence}];
+      if (!waiting.call) waiting.call = call;
+      waiting.waiting.push_back(rank);
+    }
+  }
+  std::vector<Waiting> waits;
+  for (auto& [key, waiting] : by_call) {
+    for (const int member : ranks_of_stream(key.first)) {
+      if (!calls.issued(member, key.first, key.second)) waiting.missing.push_back(member);
+    }
+    if (waiting.missing.empty()) continue;
+    // No sort: what most ranks did need not be an order.
+    const auto later = std::ranges::find_if(
+        waits, [&](const Waiting& other) { return issued_before(calls, *waiting.call, *other.call); });
+    waits.insert(later, std::move(waiting));
+  }
+  return waits;
+}
+
+const IssuedCall* wait_of(const AttemptCalls& calls, int rank, bool aside) {
+  const auto dump = calls.dumps.find(rank);
+  const IssuedCall* current = dump == calls.dumps.end() ? nullptr : dump->second.current(aside);
+  return current && current->waited_for >= 0 ? current : nullptr;
+}
+
+bool is_past(const AttemptCalls& calls, int rank, const IssuedCall& call) {
+  const auto dump = calls.dumps.find(rank);
+  const IssuedCall* own = dump == calls.dumps.end() ? nullptr : dump->second.find(call.stream, call.sequence);
+  if (own) return own->completed || (own->compared && !call.compared);
+  return calls.issued(rank, call.stream, call.sequence);
+}
+
+bool left_out(const AttemptCalls& calls, int rank, const Waiting& waiting) {
+  const IssuedCall* const own = wait_of(calls, rank, waiting.call->aside);
+  if (!own || own->stream != waiting.call->stream || own->sequence >= waiting.call->sequence) return false;
+  return std::ranges::any_of(waiting.waiting, [&](int other) {
+    const IssuedCall* const put_off = calls.dumps.at(other).find(own->stream, own->sequence);
+    return put_off && !put_off->completed && put_off->waited_for < 0 && put_off->compared == own->compared;
+  });
+}
+
+std::optional<CrossWait> cross_wait(const AttemptCalls& calls) {
+  for (const auto& [first, dump] : calls.dumps) {
+    for (const auto& [other, other_dump] : calls.dumps) {
+      if (other <= first) continue;
+      for (const bool aside : {false, true}) {
+        const IssuedCall* const own = dump.current(aside);
+        const IssuedCall* const others = other_dump.current(aside);
+        if (!own || !others || !is_wait(*own) || !is_wait(*others)) continue;
+        if (!is_member(own->stream, other) || !is_member(others->stream, first)) continue;
+        const bool known =
+            calls.issued(other, own->stream, own->sequence) || calls.issued(first, others->stream, others->sequence);
+        if (!known) return CrossWait{.first = first, .other = other, .of_first = own, .of_other = others};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace firedrill
