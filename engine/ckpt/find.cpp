@@ -228,10 +228,9 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
     emit(observer, ctx.parts.position, {.kind = EventKind::started_fresh});
     return result;
   }
-  Event found = about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen)));
-  // Its mark is durable by now; who made it may have died before it could say so.
-  if (result.validated) found.detail = observer.intern("validated");
-  emit(observer, ctx.parts.position, found);
+  const NameId marked = result.validated ? observer.intern("validated") : NameId{0};  // durably, by now
+  emit(observer, ctx.parts.position,
+       about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen)), marked));
   if (!result.manifest || !ctx.coordinator()) return result;
   if (ctx.coordinator() && result.chosen->step < ctx.floor) {
     // Said again by every attempt that starts below the floor: the one that marked it may have died before it could.

@@ -1,5 +1,6 @@
 // Nothing of a run stays behind: no process, also none that is stopped, and no temporary file, when a run ends and when
 // its supervisor is told to end.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -101,13 +102,22 @@ class StartedRun {
 const std::string one_hang =
     "faults:\n  - {hang: {}, at: {rank: 2, step: 3, phase: exchange}}\nrecovery: {budget: 1}\n";
 
-TEST(Leftover, ARunWithAStoppedRankLeavesNothing) {
-  const StartedRun run("set: {job.cluster.deadline: 1s, job.cluster.heartbeat: 100ms, job.steps: 4}\n" + one_hang);
+// By the kind of the fault that ends its first attempt.
+class LeftoverOfARun : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(LeftoverOfARun, IsNothing) {
+  const StartedRun run(
+      fmt::format("set: {{job.cluster.deadline: 1s, job.cluster.heartbeat: 100ms, job.steps: 4}}\n"
+                  "faults:\n  - {{{}: {{}}, at: {{rank: 2, step: 3, phase: exchange}}}}\nrecovery: {{budget: 1}}\n",
+                  GetParam()));
   const int status = run.end();
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   run.expect_nothing_left();
 }
+
+INSTANTIATE_TEST_SUITE_P(Faults, LeftoverOfARun, ::testing::Values("hang", "stall", "exit", "kill", "preempt"),
+                         [](const auto& kind) { return std::string(kind.param); });
 
 TEST(Leftover, ATerminatedSupervisorLeavesNothingThoughARankIsStopped) {
   for (const int signal : {SIGTERM, SIGINT}) {
