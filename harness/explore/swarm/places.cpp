@@ -6,10 +6,12 @@ namespace firedrill {
 
 const Places::ByPhase& Places::of(const FaultSpec& fault) {
   const bool behind_a_restart = fault.at.attempt.value_or(1) > 1;
-  auto& slot = known_[{fault.kind, fault.target, behind_a_restart, fault.at.path}];
+  const bool has_target = fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
+  const Target target = has_target ? fault.target : Target{};  // which other kinds do not look at
+  auto& slot = known_[{fault.kind, target, behind_a_restart, fault.at.path}];
   if (slot) return *slot;
   FaultSpec like{.kind = fault.kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
-  like.target = fault.target;
+  like.target = target;
   ByPhase list;
   std::vector<std::uint64_t> words;
   for (const FaultPlace& place : places_of(like, census_)) {
