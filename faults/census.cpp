@@ -58,9 +58,16 @@ std::int64_t Census::calls() const {
   return calls;
 }
 
+void Census::shrink() {
+  for (TaskCalls& task : tasks_) task.calls.shrink_to_fit();
+}
+
 void TaskCensus::count(const Position& position, const CallSite& call) {
-  CountedCall counted{
-      .step = position.step, .phase = position.phase, .op = call.op, .file_op = call.file_op, .kernel = call.kernel};
+  CountedCall counted{.step = static_cast<std::int32_t>(position.step),
+                      .phase = position.phase,
+                      .op = call.op,
+                      .file_op = call.file_op,
+                      .kernel = call.kernel};
   if (!call.path.empty()) counted.path = census_.number_of(call.path);
   if (!call.second_path.empty()) counted.second = census_.number_of(call.second_path);
   if (call.message != nullptr) counted.peer = call.message->peer;

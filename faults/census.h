@@ -21,9 +21,9 @@
 
 namespace firedrill {
 
-// One call, as far as it decides which faults can be about it.
+// One call, as far as it decides which faults can be about it. Small: an exploration keeps millions of them.
 struct CountedCall {
-  std::int64_t step = 0;
+  std::int32_t step = 0;
   Phase phase = Phase::none;
   SeamOp op = SeamOp::file;
   FileOp file_op = FileOp::create;
@@ -53,6 +53,8 @@ class Census {
   const std::string& path(std::int32_t number) const { return paths_[static_cast<std::size_t>(number)]; }
   // Of all tasks.
   std::int64_t calls() const;
+  // The run is over: gives back what was set aside for more.
+  void shrink();
 
  private:
   std::deque<TaskCalls> tasks_;

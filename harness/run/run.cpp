@@ -310,6 +310,7 @@ Result<Census> Session::census(const Plan& given) {
   SimWorld world(impl_->resources, subject, *impl_->bench_of(plan, plan.layout, *prepared).prober, impl_->history,
                  {.memo = impl_->options.memo, .probes = false, .census = &census});
   FD_TRY(const RunOutcome outcome, supervise(plan, world, world.observer(), impl_->history));
+  census.shrink();
   if (outcome.finished) return census;
   return Error{.code = Code::invalid_input,
                .message = fmt::format("the run of {} whose calls were to be counted did not get to its end: {}",

@@ -15,12 +15,17 @@ const Places::ByPhase& Places::of(const FaultSpec& fault) {
   ByPhase list;
   std::vector<std::uint64_t> words;
   for (const FaultPlace& place : places_of(like, census_)) {
-    list[static_cast<std::size_t>(place.phase)].push_back(place);
+    list[static_cast<std::size_t>(place.phase)].push_back({.step = static_cast<std::int32_t>(place.step),
+                                                           .nth = place.nth,
+                                                           .rank = static_cast<std::int16_t>(place.rank)});
     words.push_back(static_cast<std::uint64_t>(place.rank) << 32 | static_cast<std::uint64_t>(place.phase));
     words.push_back(static_cast<std::uint64_t>(place.step) << 32 | static_cast<std::uint64_t>(place.nth));
   }
   auto& kept = lists_[digest_of(std::span<const std::uint64_t>(words))];
-  if (!kept) kept = std::make_shared<const ByPhase>(std::move(list));
+  if (!kept) {
+    for (std::vector<Place>& places : list) places.shrink_to_fit();
+    kept = std::make_shared<const ByPhase>(std::move(list));
+  }
   slot = kept;
   return *slot;
 }
@@ -38,7 +43,9 @@ bool Places::draw(Rng& rng, FaultSpec& fault) {
       at -= weight;
       continue;
     }
-    fault = placed(std::move(fault), by_phase[i][rng.below(by_phase[i].size())]);
+    const Place& place = by_phase[i][rng.below(by_phase[i].size())];
+    fault = placed(std::move(fault),
+                   {.rank = place.rank, .step = place.step, .phase = static_cast<Phase>(i), .nth = place.nth});
     return true;
   }
   return false;

@@ -27,7 +27,12 @@ class Places {
   bool draw(Rng& rng, FaultSpec& fault);
 
  private:
-  using ByPhase = std::array<std::vector<FaultPlace>, phase_count>;
+  struct Place {  // in a phase
+    std::int32_t step = 0;
+    std::int32_t nth = 1;
+    std::int16_t rank = 0;
+  };
+  using ByPhase = std::array<std::vector<Place>, phase_count>;
   const ByPhase& of(const FaultSpec& fault);
 
   Census census_;
