@@ -190,7 +190,9 @@ class Attribution {
   bool of_call(const Named& named) const {
     const std::string_view words = run_.history().text(fired_.detail);
     const std::string_view stream = words.substr(0, words.find(' '));
-    const bool both = named.ranks == ranks_of_stream(stream) && named.ranks.size() == 2 &&
+    std::vector<int> members = ranks_of_stream(stream);  // of two the sender first
+    std::ranges::sort(members);
+    const bool both = named.ranks == members && named.ranks.size() == 2 &&
                       std::ranges::find(named.ranks, static_cast<int>(fired_.rank)) != named.ranks.end();
     if (!both && named.ranks != std::vector<int>{fired_.rank}) return false;
     return at_place(named) && (!named.blame || is_at_call(run_, *named.blame, fired_));
