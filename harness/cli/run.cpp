@@ -91,8 +91,7 @@ Work add_run(CLI::App& app) {
   app.add_option("scenario", arguments->scenarios, "Scenario files, or directories of them")->required();
   app.add_option("--world", arguments->world, "Run in this world, whatever the scenario says")
       ->check(CLI::IsMember({"sim", "process"}));
-  app.add_flag("--watch", arguments->watch,
-               "Tell the events, a line for each, on standard error: those of an attempt when it has ended");
+  app.add_flag("--watch", arguments->watch, "Tell the events, a line for each, on standard error");
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }
 

@@ -6,12 +6,9 @@
 
 namespace firedrill {
 
-std::function<void(const History&, std::size_t)> watch_on(std::ostream& out) {
-  return [&out](const History& history, std::size_t from) {
-    for (const Event& event : history.events().subspan(from)) {
-      if (const auto told = told_of(history, event)) out << line_of(event, *told) << '\n';
-    }
-    out << std::flush;
+std::function<void(const History&, const Event&)> watch_on(std::ostream& out) {
+  return [&out](const History& history, const Event& event) {
+    if (const auto told = told_of(history, event)) out << line_of(event, *told) << '\n' << std::flush;
   };
 }
 

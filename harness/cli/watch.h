@@ -9,6 +9,6 @@
 namespace firedrill {
 
 // For SessionOptions::watch. `out` must outlive it.
-std::function<void(const History&, std::size_t)> watch_on(std::ostream& out);
+std::function<void(const History&, const Event&)> watch_on(std::ostream& out);
 
 }  // namespace firedrill

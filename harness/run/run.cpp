@@ -22,6 +22,21 @@
 namespace firedrill {
 namespace {
 
+// Of the supervisor, whose events go into the history at once.
+class WatchedObserver final : public ForwardingObserver {
+ public:
+  WatchedObserver(Observer& inner, const History& history, std::function<void(const Event&)> heard)
+      : ForwardingObserver(inner), history_(history), heard_(std::move(heard)) {}
+  void event(const Event& event) override {
+    inner_.event(event);
+    heard_(history_[history_.size() - 1]);  // with its time
+  }
+
+ private:
+  const History& history_;
+  std::function<void(const Event&)> heard_;
+};
+
 // A job ready to run: what is made once for all its runs.
 struct Prepared {
   std::string key;  // of the job and its corpus
@@ -72,7 +87,7 @@ struct Session::Impl {
   Bench& bench_of(const Plan& plan, const Layout& layout, Prepared& prepared);
   Subject subject_of(const Plan& plan, Prepared& prepared);
   Result<RunOutcome> play(const Plan& plan, Prepared& prepared, const std::filesystem::path& directory,
-                          const std::function<void()>& after_attempt = {});
+                          bool watched = false);
   void forget_old_words();
   const std::string& numerics(const Job& job);
   void tell(std::string_view what) const {
@@ -230,10 +245,11 @@ void Session::Impl::forget_old_words() {
 }
 
 Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const std::filesystem::path& directory,
-                                       const std::function<void()>& after_attempt) {
+                                       bool watched) {
   forget_old_words();
   Bench& bench = bench_of(plan, plan.layout, job);
   const Subject subject = subject_of(plan, job);
+  const auto watch = watched ? options.watch : nullptr;
   if (plan.world == WorldKind::sim) {
     const ConfinedValues of_this_thread;
     ++sim_runs;
@@ -241,11 +257,20 @@ Result<RunOutcome> Session::Impl::play(const Plan& plan, Prepared& job, const st
                    {.memo = options.memo && sim_runs % without_memo_every != 0,
                     .probes = options.probes,
                     .digest_check = sim_runs % digest_check_every == 0});
-    return supervise(plan, world, world.observer(), history, after_attempt);
+    auto tell_new = [&, told = std::size_t{0}]() mutable {
+      for (; watch && told < history.size(); ++told) watch(history, history[told]);
+    };
+    Result<RunOutcome> outcome = supervise(plan, world, world.observer(), history, std::ref(tell_new));
+    tell_new();
+    return outcome;
   }
+  const auto heard = [&](const Event& event) {
+    if (watch) watch(history, event);
+  };
   FD_TRY(const std::unique_ptr<ProcessWorld> world,
-         ProcessWorld::start(subject, *bench.prober, history, {.directory = directory}));
-  return supervise(plan, *world, world->observer(), history, after_attempt);
+         ProcessWorld::start(subject, *bench.prober, history, {.directory = directory, .heard = heard}));
+  WatchedObserver observer(world->observer(), history, heard);
+  return supervise(plan, *world, observer, history);
 }
 
 Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -337,11 +362,7 @@ Result<RunReport> Session::run(const Plan& given, const RunOptions& options) {
   }
   impl_->tell(fmt::format("running {} in the {} world", plan.scenario, to_string(plan.world)));
   History& history = impl_->history;
-  auto watch = [&, told = std::size_t{0}]() mutable {
-    if (impl_->options.watch) impl_->options.watch(history, std::exchange(told, history.size()));
-  };
-  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or(""), std::ref(watch)));
-  watch();
+  FD_TRY(const RunOutcome outcome, impl_->play(plan, *prepared, options.directory.value_or(""), true));
   if (golden != nullptr) append_golden(*golden, history);
   if (options.directory) FD_TRY_VOID(save_history(history, (*options.directory / "history.jsonl").string()));
 

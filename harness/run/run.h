@@ -32,9 +32,9 @@ struct SessionOptions {
   bool probes = true;  // off: only what really happens is judged, not what would be found at each moment (sim world)
   // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
   std::function<void(std::string_view)> progress = {};
-  // Of Session::run: called when the events of an attempt are in the history, and at the end; those from `from` on are
-  // new. May be empty.
-  std::function<void(const History&, std::size_t from)> watch = {};
+  // Told each event of Session::run: in the process world as it comes, in the sim world when its attempt has ended. May
+  // be empty.
+  std::function<void(const History&, const Event&)> watch = {};
 };
 
 struct RunOptions {

@@ -107,15 +107,15 @@ void ProcessAttempt::blame(const Alarm& found) {
   blame_ = describe(found);
   // A rank that has fallen silent still shows where it is.
   const PulseReading last = found.rank >= 0 ? board_.of(found.rank) : found.last;
-  events_.push_back(Event{.kind = EventKind::suspected,
-                          .phase = last.phase,
-                          .attempt = attempt_,
-                          .step = last.step,
-                          .a = found.rank,
-                          .b = static_cast<std::int64_t>(found.suspicion),
-                          .c = -1,
-                          .detail = history_.tables().names.intern(found.waited_for),
-                          .time = epoch_.elapsed()});
+  keep(Event{.kind = EventKind::suspected,
+             .phase = last.phase,
+             .attempt = attempt_,
+             .step = last.step,
+             .a = found.rank,
+             .b = static_cast<std::int64_t>(found.suspicion),
+             .c = -1,
+             .detail = history_.tables().names.intern(found.waited_for),
+             .time = epoch_.elapsed()});
   first_bad_end_ = steady_clock::now();
   const bool deaf = found.suspicion == Suspicion::stopped || found.suspicion == Suspicion::stuck;
   if (deaf) kill(rank(found.rank), fmt::format("it was {}, and was killed", to_string(found.suspicion)));
@@ -178,7 +178,7 @@ void ProcessAttempt::conclude(Rank& rank, const ProcessExit& exit) {
                                     : fmt::format("it ended with exit code {} and without a word", exit.code);
   }
   event.name = history_.tables().names.intern(text);
-  events_.push_back(event);
+  keep(event);
 
   switch (static_cast<RankEnd>(event.a)) {
     case RankEnd::finished: ++result_.finished; return;
@@ -215,7 +215,7 @@ void ProcessAttempt::on_event(int number, const Event& event, std::string_view n
   Event heard = event;
   heard.name = history_.tables().names.intern(name);
   heard.detail = history_.tables().names.intern(detail);
-  events_.push_back(heard);
+  keep(heard);
   if (heard.kind == EventKind::fault_fired) note_fault(rank(number), heard);
   if (asked) rank(number).peer->answer();
 }
@@ -238,6 +238,11 @@ void ProcessAttempt::note_fault(Rank& rank, const Event& fired) {
 }
 
 void ProcessAttempt::on_outcome(int number, const RankOutcome& outcome) { rank(number).outcome = outcome; }
+
+void ProcessAttempt::keep(const Event& event) {
+  events_.push_back(event);
+  if (heard_) heard_(event);
+}
 
 void ProcessAttempt::write_history() {
   std::ranges::stable_sort(events_, {}, &Event::time);

@@ -33,7 +33,8 @@ class ProcessAttempt final : private ChannelListener {
 
   // All must outlive the attempt. `termination`: when a signal comes, all ranks are killed.
   ProcessAttempt(Launcher& launcher, Epoch epoch, History& history, Termination& termination, const Plan& plan,
-                 const LivenessRules& rules, const PulseBoard& board, int attempt)
+                 const LivenessRules& rules, const PulseBoard& board, int attempt,
+                 std::function<void(const Event&)> heard)
       : launcher_(launcher),
         epoch_(epoch),
         history_(history),
@@ -41,7 +42,8 @@ class ProcessAttempt final : private ChannelListener {
         plan_(plan),
         rules_(rules),
         board_(board),
-        attempt_(attempt) {}
+        attempt_(attempt),
+        heard_(std::move(heard)) {}
   // Kills and reaps what still runs.
   ~ProcessAttempt() override;
 
@@ -79,6 +81,7 @@ class ProcessAttempt final : private ChannelListener {
   void conclude(Rank& rank, const ProcessExit& exit);
   void press_on();
   int running() const;
+  void keep(const Event& event);
   void write_history();
 
   Launcher& launcher_;
@@ -89,6 +92,7 @@ class ProcessAttempt final : private ChannelListener {
   const LivenessRules& rules_;
   const PulseBoard& board_;
   int attempt_;
+  std::function<void(const Event&)> heard_;
   std::optional<Watchdog> watchdog_;
   Moment next_look_ = std::chrono::steady_clock::now();
   std::vector<Rank> ranks_;

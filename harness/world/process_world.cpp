@@ -82,6 +82,7 @@ struct ProcessWorld::Impl {
   const Subject& subject;
   Prober& prober;
   History& history;
+  std::function<void(const Event&)> heard;
   const Epoch epoch = Epoch::now();
   HistoryRecorder recorder;
   DirectCompute compute;
@@ -97,6 +98,7 @@ ProcessWorld::~ProcessWorld() = default;
 Result<std::unique_ptr<ProcessWorld>> ProcessWorld::start(const Subject& subject, Prober& prober, History& history,
                                                           const ProcessOptions& options) {
   auto impl = std::make_unique<Impl>(subject, prober, history);
+  impl->heard = options.heard;
   FD_TRY(Termination termination, Termination::watch());
   impl->termination.emplace(std::move(termination));
   FD_TRY(impl->disk, DiskDirectory::make(options.directory));
@@ -112,7 +114,7 @@ Result<AttemptResult> ProcessWorld::run_attempt(const AttemptOrder& order) {
   const int ranks = impl_->subject.plan.layout_if(order.other_layout).world_size();
   FD_TRY(const PulseBoard board, PulseBoard::make(ranks));
   ProcessAttempt attempt(*impl_->launcher, impl_->epoch, impl_->history, *impl_->termination, impl_->subject.plan,
-                         *rules, board, order.attempt);
+                         *rules, board, order.attempt, impl_->heard);
   FD_TRY_VOID(attempt.start(ranks, impl_->payload_for(order, board)));
   return attempt.run();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "harness/world/probe.h"
@@ -17,6 +18,9 @@ namespace firedrill {
 struct ProcessOptions {
   // Checkpoints go to `directory`/disk. Empty: a temporary directory, removed at the end.
   std::filesystem::path directory = {};
+  // Each event of a rank, or of the supervisor about a rank, as it comes: before it is in the history, and not yet in
+  // the order of its time. May be empty.
+  std::function<void(const Event&)> heard = {};
 };
 
 class ProcessWorld final : public World {

@@ -135,6 +135,24 @@ TEST(ProcessWorld, TheHistoryIsInTheOrderOfTimeAndSpeaksOfTheDisk) {
   EXPECT_EQ(drill.all(EventKind::validated).size(), 6U);
 }
 
+TEST(ProcessWorld, WhatRanksTellIsHeardOnceAndBeforeItsAttemptIsInTheHistory) {
+  Drill drill(quickstart());
+  std::map<EventKind, std::size_t> heard;
+  bool early = true;
+  const auto listen = [&](const Event& event) {
+    ++heard[event.kind];
+    early =
+        early && (drill.history().of(EventKind::attempt_ended).size() + 1 == static_cast<std::size_t>(event.attempt));
+  };
+  ASSERT_TRUE(drill.in_processes({.heard = listen}).ok());
+  EXPECT_TRUE(early);
+  for (const EventKind kind : {EventKind::step_done, EventKind::fault_fired, EventKind::rank_ended,
+                               EventKind::acknowledged, EventKind::restored}) {
+    EXPECT_GT(heard[kind], 0U) << to_string(kind);
+    EXPECT_EQ(heard[kind], drill.history().of(kind).size()) << to_string(kind);
+  }
+}
+
 TEST(ProcessWorld, TellsInEachAttemptOfTheFirstMessageFromEachPeer) {
   Plan plan = quickstart();
   plan.faults.resize(1);
