@@ -55,7 +55,9 @@ bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
   const std::int64_t shows = hit->sequence + (fault->kind == FaultKind::duplicate_call ? 1 : 0);
   // A mismatch names both calls, that of the rank that was hit and that of the others.
   const std::string named = blame.call + " " + blame.what;
-  return blame.stream == hit->stream && blame.sequence == shows && named.find(hit->operation) != std::string::npos &&
+  // The other end of a send is in a recv.
+  const bool same_operation = hit->operation == "send" || named.find(hit->operation) != std::string::npos;
+  return blame.stream == hit->stream && blame.sequence == shows && same_operation &&
          named.find(hit->purpose) != std::string::npos;
 }
 

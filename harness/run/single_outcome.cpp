@@ -169,6 +169,9 @@ class Attribution {
     return ranks;
   }
 
+  // One that was under way when training had gone on.
+  static bool of_publish_aside(const Named& named) { return named.blame && named.blame->stream.starts_with("publish"); }
+
   // Both ends; of a border that is cut any two that lie on its sides.
   bool of_link(const Named& named) const {
     if (named.ranks.size() == 2 && fault_.kind == FaultKind::partition) {
@@ -176,7 +179,7 @@ class Attribution {
       return node_of(job, named.ranks[0]) != node_of(job, named.ranks[1]) &&
              std::ranges::any_of(named.ranks,
                                  [&](int rank) { return node_of(job, rank) == node_of(job, fired_.rank); }) &&
-             named.step >= fired_.step;
+             (named.step >= fired_.step || of_publish_aside(named));
     }
     // Whoever cannot let go of a message is stuck.
     const bool held = fault_.kind == FaultKind::delay_message && named.ranks == std::vector<int>{fired_.rank};
