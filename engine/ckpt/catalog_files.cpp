@@ -104,15 +104,16 @@ class FilesCatalog final : public Catalog {
     return files.sync_directory(directory::attempts);
   }
 
-  // A manifest with its mark is durable, for the mark was not written before. One without may be there for now only,
-  // and a sync does not make up for one that failed on its name: it is committed once more, byte for byte.
+  // What is found may be there for now only: a sync does not make up for one that failed on a name. So a mark is made
+  // anew; a manifest without one is committed once more, byte for byte. One with its mark is durable, or the mark would
+  // not have been written.
   Status settle(FileSystem& files, const CheckpointId& id, bool validated) override {
     if (!validated) FD_TRY_VOID(commit_again(files, id));
     FD_TRY(const auto file, files.open(path_in(directory::manifests, id)));
     FD_TRY_VOID(file->sync());
     FD_TRY_VOID(file->close());
     FD_TRY_VOID(files.sync_directory(directory::manifests));
-    if (validated) FD_TRY_VOID(files.sync_directory(directory::validated));
+    if (validated) FD_TRY_VOID(write_mark(files, directory::validated, id));
     FD_TRY_VOID(files.sync_directory(directory::rejected));
     return files.sync_directory(directory::tombstones);
   }

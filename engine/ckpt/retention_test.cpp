@@ -196,6 +196,22 @@ TEST(RetentionInFiles, ACommitWhoseSyncFailedIsCommittedAgainByWhoeverBuildsOnIt
   EXPECT_EQ(discover_on(*left, attempt).chosen->step, 4);
 }
 
+TEST(RetentionInFiles, AMarkWhoseSyncFailedIsMadeAnewByWhoeverBuildsOnIt) {
+  TestDisk disk;
+  bool failing = true;
+  disk.hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (!failing) return Error{.code = Code::dead, .message = "killed"};
+    if (!disk.has("validated/4-1-1")) return std::nullopt;
+    return fail_once(failing, operation, FileOp::sync_directory, "validated");
+  };
+  (void)TestAttempt(disk).train({2, 4});
+  ASSERT_FALSE(failing);
+  ASSERT_FALSE(disk.after_power_loss()->has("validated/4-1-1"));
+  disk.hook = nullptr;
+  expect_ok(TestAttempt(disk, 2).train({}));
+  EXPECT_TRUE(disk.after_power_loss()->has("validated/4-1-1"));
+}
+
 // A tombstone alone hides a manifest, whatever is left of the shards.
 TEST(RetentionInFiles, ACheckpointBeingDeletedIsNoCandidate) {
   TestDisk disk;
