@@ -313,6 +313,34 @@ TEST_F(CallsTest, OfTwoCallsOfAPhaseTheOneThatIsMadeFirstIsNamed) {
   EXPECT_EQ(found->stream, "tp[2-3]");
 }
 
+TEST_F(CallsTest, WhatTheOtherTaskOfARankThatEndedByItselfLeftOpenIsAConsequence) {
+  constexpr std::string_view publish = "publish[0-3]";
+  for (const int rank : {0, 1, 3}) record(rank, {.sequence = 9, .step = 9, .phase = Phase::optimizer, .waited_for = 2});
+  record(2, {.sequence = 8, .step = 9, .completed = true});
+  for (const int rank : {0, 1, 2})
+    record(rank, {.stream = publish, .sequence = 15, .step = 8, .phase = Phase::save, .completed = true});
+  record(3, {.stream = publish, .sequence = 16, .step = 8, .phase = Phase::save, .waited_for = 0});
+  drill_.add(EventKind::rank_ended, {.rank = 2, .step = 9, .phase = Phase::optimizer, .a = 1, .detail = "mismatch"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->stream, dp);
+  EXPECT_EQ(found->sequence, 9);
+}
+
+TEST_F(CallsTest, OfTwoCallsOfAPhaseWhoseOrderNobodyTellsThatOfTheMostIsNamed) {
+  constexpr std::string_view norm = "all_gather gradient_norm";
+  record(0, {.stream = world, .sequence = 1, .waited_for = 2, .call = "all_gather replica_check"});
+  record(2, {.waited_for = 0, .call = norm});
+  for (const int rank : {1, 3}) record(rank, {.waited_for = 2, .call = norm});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(0));
+  EXPECT_EQ(found->stream, dp);
+}
+
 TEST_F(CallsTest, TheGuardOfAnAttemptIsThatOfTheLayoutItHad) {
   drill_.plan.recovery.layout = Layout{.dp = 2};  // without a guard; only behind a loss
   fire(FaultKind::drop_message, 3);
