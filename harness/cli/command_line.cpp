@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <thread>
 
 #include "engine/base/text.h"
 #include "harness/cli/version.h"
+#include "harness/cli/write_file.h"
 
 namespace firedrill {
 namespace {
@@ -45,12 +45,10 @@ std::string option_hint(const CLI::App& verb, const std::vector<std::string>& ar
   return "";
 }
 
-bool write_file(const std::string& file, const std::string& text, std::ostream& err) {
-  std::ofstream stream(file, std::ios::binary);
-  stream << text;
-  stream.close();
-  if (!stream) err << fmt::format("firedrill: cannot write {}: is its directory there, and writable?\n", file);
-  return static_cast<bool>(stream);
+bool write_or_say(const std::string& file, const std::string& text, std::ostream& err) {
+  const Status written = write_file(file, text);
+  if (!written) err << fmt::format("firedrill: {}\n", describe(written.error()));
+  return static_cast<bool>(written);
 }
 
 // The runs that are not as expected; of the others nobody asked.
@@ -68,11 +66,11 @@ int write_report(const Report& report, const CommonOptions& common, Streams stre
   if (common.json == "-") {
     streams.out << to_json(report) << std::flush;
   } else if (!common.json.empty()) {
-    written = write_file(common.json, to_json(report), streams.err) && written;
+    written = write_or_say(common.json, to_json(report), streams.err) && written;
   }
-  if (!common.junit.empty()) written = write_file(common.junit, to_junit(report), streams.err) && written;
+  if (!common.junit.empty()) written = write_or_say(common.junit, to_junit(report), streams.err) && written;
   if (!common.out.empty() && std::filesystem::is_directory(common.out)) {
-    written = write_file((common.out / "report.json").string(), to_json(report), streams.err) && written;
+    written = write_or_say((common.out / "report.json").string(), to_json(report), streams.err) && written;
   }
   return written ? report.exit_code : harness_error;
 }
@@ -91,7 +89,42 @@ int refuse(Report report, const std::vector<std::string>& mistakes, const Common
   return write_report(report, files, streams);
 }
 
-int do_work(const Verb& verb, const Work& work, const CommonOptions& common, Streams streams) {
+// --out is made before anything runs, so that what cannot be written is not found out after hours. What a verb then
+// refuses leaves nothing behind.
+class OutDirectory {
+ public:
+  explicit OutDirectory(std::filesystem::path place) : place_(std::move(place)) {}
+  OutDirectory(const OutDirectory&) = delete;
+  OutDirectory& operator=(const OutDirectory&) = delete;
+  ~OutDirectory() {
+    std::error_code not_empty;
+    if (made_) std::filesystem::remove(place_, not_empty);
+  }
+  // What is wrong with it; empty: nothing.
+  std::string make() {
+    std::error_code failed;
+    made_ = std::filesystem::create_directories(place_, failed);
+    if (!failed) return {};
+    return fmt::format("--out {}: it cannot be made: {}; give a place that is writable", place_.string(),
+                       failed.message());
+  }
+
+ private:
+  std::filesystem::path place_;
+  bool made_ = false;
+};
+
+// An option that a verb does not heed would promise what does not happen.
+std::vector<std::string> unheeded(const Verb& verb, const CLI::App& parser) {
+  std::vector<std::string> mistakes;
+  for (const std::string& option : split(std::string(verb.unheeded), ' ')) {
+    if (option.empty() || parser.count(option) == 0) continue;
+    mistakes.push_back(fmt::format("{}: `{}` has no use for it; leave it out", option, verb.name));
+  }
+  return mistakes;
+}
+
+int do_work(const Verb& verb, const Work& work, const CLI::App& parser, const CommonOptions& common, Streams streams) {
   const auto began = std::chrono::steady_clock::now();
   Report blank{.verb = std::string(verb.name)};
   blank.environment = {.version = std::string(version()),
@@ -99,9 +132,15 @@ int do_work(const Verb& verb, const Work& work, const CommonOptions& common, Str
                        .numerics_key = "",
                        .cores = static_cast<int>(std::thread::hardware_concurrency())};
   blank.seed = common.seed.value_or(1);
-  auto mistakes = mistakes_in(common);
+  auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}});
+  if (!mistakes.empty()) return refuse(blank, mistakes, {}, streams);
+  mistakes = mistakes_in(common);
+  for (std::string& mistake : unheeded(verb, parser)) mistakes.push_back(std::move(mistake));
+  OutDirectory out(common.out);
   if (!common.out.empty() && !verb.keeps_files) {
     mistakes.push_back(fmt::format("--out: `{}` keeps nothing; --json FILE writes its report", verb.name));
+  } else if (!common.out.empty() && mistakes.empty()) {
+    if (std::string mistake = out.make(); !mistake.empty()) mistakes.push_back(std::move(mistake));
   }
   if (!mistakes.empty()) return refuse(blank, mistakes, common, streams);
   VerbResult result = work(common, streams);
@@ -151,7 +190,7 @@ int parse_and_work(const std::vector<std::string>& arguments, Streams streams) {
     return bad_input;
   }
   for (std::size_t i = 0; i < parsers.size(); ++i) {
-    if (parsers[i]->parsed()) return do_work(verbs()[i], work[i], *common[i], streams);
+    if (parsers[i]->parsed()) return do_work(verbs()[i], work[i], *parsers[i], *common[i], streams);
   }
   return bad_input;
 }
@@ -161,19 +200,22 @@ int parse_and_work(const std::vector<std::string>& arguments, Streams streams) {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
       {"run", "Run scenarios and judge them", add_run, true},
-      {"golden", "Record or verify what an undisturbed run gives", add_golden, false},
-      {"layouts", "Compare every layout of a job with its golden", add_layouts, false},
-      {"replay", "Run a saved plan again: same history", add_replay, true},
-      {"shrink", "Shrink a saved plan that fails to the fewest and simplest faults", add_shrink, true},
-      {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false},
-      {"explore", "Try drawn combinations of job options, layout, faults and schedule", add_explore, true},
-      {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true},
-      {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false},
-      {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false},
-      {"preflight", "Go or no-go before a long run: machine, storage, network, drills", add_preflight, false},
-      {"fit", "Plan a job's memory: does a layout fit, or which ones do", add_fit, false},
-      {"report", "Tell a kept run as metrics, trace or page", add_report, false},
-      {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false},
+      {"golden", "Record or verify what an undisturbed run gives", add_golden, false, "--seed"},
+      {"layouts", "Compare every layout of a job with its golden", add_layouts, false, "--filter"},
+      {"replay", "Run a saved plan again: same history", add_replay, true, "--filter"},
+      {"shrink", "Shrink a saved plan that fails to the fewest and simplest faults", add_shrink, true, "--filter"},
+      {"sweep", "Hit every position with one kind of fault, until it no longer fires", add_sweep, false, "--filter"},
+      {"explore", "Try drawn combinations of job options, layout, faults and schedule", add_explore, true, "--filter"},
+      {"mutants", "Run broken engine parts, each of which a property must catch", add_mutants, true, "--mutant"},
+      {"crashcheck", "Recover from every content of the disk that a power loss may leave", add_crashcheck, false,
+       "--filter"},
+      {"audit", "Verify, list and compare checkpoints with a second decoder", add_audit, false,
+       "--seed --mutant --set --filter"},
+      {"preflight", "Go or no-go before a long run: machine, storage, network, drills", add_preflight, false,
+       "--seed --filter"},
+      {"fit", "Plan a job's memory: does a layout fit, or which ones do", add_fit, false, "--seed --filter"},
+      {"report", "Tell a kept run as metrics, trace or page", add_report, false, "--seed --mutant --set --filter"},
+      {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false, "--seed --mutant --set"},
   };
   return all;
 }

@@ -115,7 +115,8 @@ TrialsOptions options_of(const ExploreArguments& arguments, const CommonOptions&
   if (!arguments.time.empty()) {
     if (const auto time = parse_duration(arguments.time)) {
       options.seconds = std::chrono::duration<double>(*time).count();
-    } else {
+    }
+    if (options.seconds.value_or(0) <= 0) {
       mistakes.push_back(fmt::format("--time {}: give a time such as 30s or 8h", arguments.time));
     }
   }
@@ -127,6 +128,13 @@ TrialsOptions options_of(const ExploreArguments& arguments, const CommonOptions&
     options.shards = *shards;
   } else {
     mistakes.push_back(fmt::format("--shard {}: give i/n with i from 0 to n - 1, such as 0/4", arguments.shard));
+  }
+  if (arguments.trials - 1 > UINT64_MAX - arguments.first) {
+    mistakes.push_back(fmt::format("--first {} with --trials {}: their numbers would go beyond {}; give a smaller one",
+                                   arguments.first, arguments.trials, UINT64_MAX));
+  } else if (mistakes.empty() && trials_of_shard(options) == 0) {
+    mistakes.push_back(fmt::format("--shard {}: none of the {} trials from {} on is in it; give more --trials",
+                                   arguments.shard, arguments.trials, arguments.first));
   }
   if (!common.out.empty()) options.failures = common.out / "failures";
   options.session.golden_directory = golden_directory_of(arguments.given);
@@ -169,11 +177,14 @@ nlohmann::ordered_json coverage_by_phase(const TrialsResult& result) {
   return list;
 }
 
-// Without a folder it is the trial of this command again; what came from the corpus needs the corpus of then.
+// Without a folder it is the trial of this command again, unless it came from the corpus, which has grown since.
 std::string reproduce_of(const TrialFailure& failure, const Plan& base, const ExploreArguments& arguments) {
   if (!failure.directory.empty()) return fmt::format("firedrill replay {}", failure.directory.string());
+  if (failure.from_corpus)
+    return "only from its plan, which came from the corpus: explore with --out DIR, which keeps it";
   std::string line =
       fmt::format("firedrill explore {} --seed {} --first {} --trials 1", arguments.given, base.seed, failure.trial);
+  if (!arguments.world.empty()) line += fmt::format(" --world {}", arguments.world);
   if (arguments.ranks != ExploreArguments().ranks) line += fmt::format(" --ranks {}", arguments.ranks);
   if (!base.mutant.empty()) line += fmt::format(" --mutant {}", base.mutant);
   for (const std::string& setting : base.settings) line += fmt::format(" --set '{}'", setting);
@@ -259,6 +270,10 @@ void write_result(Report& report, const TrialsResult& result, const Plan& base, 
   }
   report.lines.push_back(fmt::format("{} failures", result.failures));
   report.lines.insert(report.lines.end(), again.begin(), again.end());
+  if (result.trials == 0) {
+    codes.push_back(4);
+    report.lines.emplace_back("no trial was run, so nothing is known");
+  }
   report.exit_code = combined_exit_code(codes);
   report.verdict = verdict_of_exit_code(report.exit_code);
 }
@@ -316,14 +331,6 @@ VerbResult work(const ExploreArguments& arguments, const CommonOptions& common, 
   if (!arguments.world.empty()) base.world = *world_from(arguments.world);
   if (base.world == WorldKind::process) hasten(base.job.cluster);
   prepare_job(base.mutant, base.job);
-  if (!common.out.empty()) {
-    std::error_code failed;
-    fs::create_directories(common.out, failed);
-    if (failed) {
-      result.mistakes.push_back(fmt::format("--out {}: {}", common.out.string(), failed.message()));
-      return result;
-    }
-  }
   Result<TrialsResult> explored = explore(base, options, arguments, common, streams);
   if (explored) {
     write_result(result.report, *explored, base, arguments);

@@ -1,4 +1,4 @@
-// The options that every verb takes.
+// The options that every verb takes. One that means nothing to a verb is refused there: see Verb.
 #pragma once
 
 #include <CLI/CLI.hpp>

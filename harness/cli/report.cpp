@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "harness/cli/verb.h"
+#include "harness/cli/write_file.h"
 #include "harness/history/lines.h"
 #include "harness/report/page.h"
 #include "harness/report/trace.h"
@@ -66,20 +67,6 @@ Status read_kept(const fs::path& given, Kept& kept) {
   return load_history((given / "history.jsonl").string(), kept.history);
 }
 
-// Into a file beside it first: a reader never sees half of it.
-Status write_whole(const std::string& file, std::string_view text) {
-  const fs::path beside = file + ".new";
-  std::ofstream stream(beside, std::ios::binary);
-  stream << text;
-  stream.close();
-  std::error_code failed;
-  if (stream) fs::rename(beside, file, failed);
-  if (stream && !failed) return {};
-  return Error{.code = Code::io_error,
-               .message = fmt::format("cannot write {}", file),
-               .hint = "is its directory there, and writable?"};
-}
-
 Error no_history(const ReportArguments& arguments, std::string_view option) {
   return {.code = Code::invalid_input,
           .message = fmt::format("{}: {} has no history.jsonl, from which it is made", option, arguments.given),
@@ -90,7 +77,7 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
   FD_TRY_VOID(read_kept(arguments.given, kept));
   const auto wrote = [&report](const std::string& file) { report.lines.push_back(fmt::format("wrote {}", file)); };
   if (!arguments.html.empty()) {
-    FD_TRY_VOID(write_whole(arguments.html, to_page(kept.report, kept.plan ? &kept.history : nullptr)));
+    FD_TRY_VOID(write_file(arguments.html, to_page(kept.report, kept.plan ? &kept.history : nullptr)));
     wrote(arguments.html);
   }
   if (!arguments.trace.empty() && !kept.plan) return no_history(arguments, "--trace");
@@ -108,20 +95,26 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
                                      to_string(plan.world), to_string(plan.layout), plan.seed));
   report.lines.push_back(to_text(metrics));
   if (!arguments.trace.empty()) {
-    FD_TRY_VOID(write_whole(arguments.trace, to_perfetto(kept.history, "firedrill " + plan.scenario)));
+    FD_TRY_VOID(write_file(arguments.trace, to_perfetto(kept.history, "firedrill " + plan.scenario)));
     wrote(arguments.trace);
   }
   if (!arguments.metrics.empty()) {
     const MetricLabels labels{
         .scenario = plan.scenario, .world = std::string(to_string(plan.world)), .layout = to_string(plan.layout)};
-    FD_TRY_VOID(write_whole(arguments.metrics, to_open_metrics(metrics, labels)));
+    FD_TRY_VOID(write_file(arguments.metrics, to_open_metrics(metrics, labels)));
     wrote(arguments.metrics);
   }
   return {};
 }
 
-VerbResult work(const ReportArguments& arguments) {
+VerbResult work(const ReportArguments& arguments, const CommonOptions& common) {
   VerbResult result;
+  result.mistakes = mistakes_in_targets({{"--html", arguments.html},
+                                         {"--trace", arguments.trace},
+                                         {"--metrics", arguments.metrics},
+                                         {"--json", common.json},
+                                         {"--junit", common.junit}});
+  if (!result.mistakes.empty()) return result;
   Kept kept;
   if (const Status done = write_all(arguments, kept, result.report); !done) {
     result.mistakes.push_back(describe(done.error()));
@@ -137,7 +130,7 @@ Work add_report(CLI::App& app) {
   app.add_option("--html", arguments->html, "Write one page for a browser, which needs no network");
   app.add_option("--trace", arguments->trace, "Write a trace for ui.perfetto.dev");
   app.add_option("--metrics", arguments->metrics, "Write the metrics as OpenMetrics text");
-  return [arguments](const CommonOptions&, Streams) { return work(*arguments); };
+  return [arguments](const CommonOptions& common, Streams) { return work(*arguments, common); };
 }
 
 }  // namespace firedrill

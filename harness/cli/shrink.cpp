@@ -2,6 +2,8 @@
 // same way, as a scenario file.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 
 #include "engine/base/text.h"
@@ -96,7 +98,6 @@ Status shrink_into(Report& report, const Plan& plan, const ShrinkArguments& argu
   shrunk.plan = expecting(std::move(shrunk.plan), failure.property);
   failure.evidence = shrunk.failure.evidence;
   const std::vector<fs::path> jobs = job_files_of(plan, jobs_directory_of(plan.scenario_path));
-  if (file.has_parent_path()) fs::create_directories(file.parent_path());
   FD_TRY_VOID(write_scenario(shrunk.plan, file, jobs, words_about(plan, shrunk.plan, failure)));
   fill(report, plan, shrunk, failure, file);
   return {};
@@ -148,6 +149,9 @@ Work add_shrink(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seconds", arguments->bounds.seconds_max, "At most so long")
       ->check(CLI::Range(0.0, 1e9))
+      ->check([](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "--seconds is no number: give one such as 60" : "";
+      })
       ->capture_default_str();
   return [arguments](const CommonOptions& common, Streams streams) { return work(*arguments, common, streams); };
 }

@@ -36,7 +36,8 @@ struct Verb {
   std::string_view name;
   std::string_view summary;
   Work (*add)(CLI::App& app);
-  bool keeps_files = false;  // in --out; else it is refused
+  bool keeps_files = false;        // in --out; else it is refused
+  std::string_view unheeded = {};  // common options that mean nothing here, with spaces between: they are refused
 };
 
 Work add_run(CLI::App& app);

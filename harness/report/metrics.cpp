@@ -28,6 +28,7 @@ struct Together {
 struct Save {
   std::int64_t last = 0;  // of its events
   bool ended = false;     // acknowledged, or reported as failed
+  bool kept = false;      // acknowledged
   bool beside = false;    // asynchronous: training did not wait
 };
 
@@ -59,7 +60,7 @@ void read(const Event& event, Attempt& attempt) {
     case EventKind::started_fresh: attempt.ready.add(time); break;
     case EventKind::step_done: attempt.steps[event.step].add(time); break;
     case EventKind::save_dispatched: attempt.saves[event.step].beside = true; break;
-    case EventKind::acknowledged: attempt.saves[event.step].ended = true; break;
+    case EventKind::acknowledged: attempt.saves[event.step].ended = attempt.saves[event.step].kept = true; break;
     case EventKind::save_failed:
       if (event.b != 0) attempt.saves[event.step].ended = true;
       break;
@@ -158,7 +159,11 @@ class Clockwork {
       best_ = std::max(best_, step);
       done_.insert(step);
       const auto save = attempt.saves.find(step);
-      if (save == attempt.saves.end() || save->second.beside || !save->second.ended) continue;
+      if (save == attempt.saves.end() || !save->second.ended) continue;
+      if (save->second.beside) {
+        if (save->second.kept) ++metrics_.saves_beside;
+        continue;
+      }
       ++metrics_.saves;
       metrics_.checkpoint += std::max<std::int64_t>(0, save->second.last - at);
       at = std::max(at, save->second.last);
@@ -239,7 +244,8 @@ void add_account(const History& history, const Accounting& account, Metrics& met
 }
 
 std::optional<EttrEstimate> estimate_of(const Metrics& metrics, const Plan& plan) {
-  if (metrics.saves == 0 || metrics.wall <= 0) return std::nullopt;
+  const int saves = metrics.saves + metrics.saves_beside;
+  if (saves == 0 || metrics.wall <= 0) return std::nullopt;
   const int per_node = std::max(1, plan.job.cluster.ranks_per_node);
   EttrEstimate estimate{.nodes = (plan.layout.world_size() + per_node - 1) / per_node};
   const double rate = static_cast<double>(metrics.failures) / static_cast<double>(metrics.wall);
@@ -247,8 +253,8 @@ std::optional<EttrEstimate> estimate_of(const Metrics& metrics, const Plan& plan
   estimate.failures_per_node_hour = rate * hour / estimate.nodes;
   const LostTime& lost = metrics.lost;
   if (metrics.failures > 0) estimate.restart = (lost.detect + lost.restart + lost.restore) / metrics.failures;
-  estimate.interval = (metrics.productive + lost.redo) / metrics.saves;
-  estimate.save = metrics.checkpoint / metrics.saves;
+  estimate.interval = (metrics.productive + lost.redo) / saves;
+  estimate.save = metrics.checkpoint / saves;
   if (estimate.interval <= 0) return std::nullopt;
   estimate.ettr = published_ettr(rate, static_cast<double>(estimate.restart), static_cast<double>(estimate.interval),
                                  static_cast<double>(estimate.save));

@@ -51,8 +51,8 @@ struct EttrEstimate {
   int nodes = 1;                      // N
   double failures_per_node_hour = 0;  // r
   std::int64_t restart = 0;           // u0: detect + restart + restore
-  std::int64_t interval = 0;          // dt: training between two saves
-  std::int64_t save = 0;              // w
+  std::int64_t interval = 0;          // dt: training between two saves, waited for or beside it
+  std::int64_t save = 0;              // w: what training waited for one, of an asynchronous save nothing
   double ettr = 0;
 };
 
@@ -70,7 +70,7 @@ struct Metrics {
   std::int64_t other = 0;
   LostTime lost;
   double ettr = 0;
-  std::optional<EttrEstimate> estimate;  // absent: no save was completed
+  std::optional<EttrEstimate> estimate;  // absent: no save of either kind was completed
 
   std::int64_t steps = 0;         // completed, each once
   std::int64_t steps_redone = 0;  // completions of a step that had been completed before
@@ -79,6 +79,7 @@ struct Metrics {
   StepTimes step;  // without saves
 
   int saves = 0;                           // that training waited for
+  int saves_beside = 0;                    // asynchronous ones that were acknowledged
   std::int64_t checkpoint_age_max = 0;     // time since the last acknowledged one, or since the start
   std::int64_t checkpoint_age_at_end = 0;  // of the run
 

@@ -87,12 +87,23 @@ TEST_F(MetricsOfARun, TheEstimateIsThatOfTheRunsOwnFailuresAndSaves) {
   EXPECT_DOUBLE_EQ(found.estimate->ettr, (1 - (75 + 275) / 680.0) / (1 + 30 / 550.0));
 }
 
-TEST_F(MetricsOfARun, AnAsynchronousSaveIsNoTimeThatTrainingWaitedFor) {
+TEST_F(MetricsOfARun, AnAsynchronousSaveCostsNoTimeAndCountsForTheIntervalOfTheEstimate) {
   both({.kind = EventKind::save_dispatched, .attempt = 1, .step = 2}, 221);
   const Metrics found = metrics();
   EXPECT_EQ(found.checkpoint, 0);
   EXPECT_EQ(found.saves, 0);
-  EXPECT_FALSE(found.estimate);
+  EXPECT_EQ(found.saves_beside, 1);
+  ASSERT_TRUE(found.estimate);
+  EXPECT_EQ(found.estimate->save, 0);
+  EXPECT_EQ(found.estimate->interval, found.productive + found.lost.redo);
+  EXPECT_GT(found.estimate->ettr, 0);
+}
+
+TEST_F(MetricsOfARun, AnAsynchronousSaveThatWasNotAcknowledgedCountsForNothing) {
+  both({.kind = EventKind::save_dispatched, .attempt = 2, .step = 4}, 676);
+  both({.kind = EventKind::save_failed, .phase = Phase::validate, .attempt = 2, .step = 4, .b = 1}, 679);
+  EXPECT_EQ(metrics().saves, 1);
+  EXPECT_EQ(metrics().saves_beside, 0);
 }
 
 TEST_F(MetricsOfARun, AHungRankIsLostFromItsFaultOnNotFromWhenItIsNoticed) {

@@ -128,6 +128,7 @@ Json json_of(const Metrics& metrics) {
                        {"max", step.max},        {"max_step", step.max_step}, {"max_attempt", step.max_attempt},
                        {"samples", step.samples}};
   json["saves"] = metrics.saves;
+  json["saves_beside"] = metrics.saves_beside;
   json["checkpoint_age"] = {{"max", metrics.checkpoint_age_max}, {"at_end", metrics.checkpoint_age_at_end}};
   json["input"] = metrics.input ? json_of(*metrics.input) : Json();
   if (metrics.input) json["input"]["share"] = metrics.input_share;

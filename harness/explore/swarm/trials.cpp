@@ -24,6 +24,12 @@ constexpr double progress_every = 0.5;  // seconds
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
+// How many trials come before the first one of the shard.
+std::uint64_t before_shard(const TrialsOptions& options) {
+  const std::uint64_t at = options.first % options.shards;
+  return options.shard >= at ? options.shard - at : options.shards - (at - options.shard);
+}
+
 // What the threads share.
 class Together {
  public:
@@ -40,10 +46,8 @@ class Together {
     if (options_.seconds && seconds_since(began_) >= *options_.seconds) stopped_ = true;
     if (stopped_ || failed_) return std::nullopt;
     const std::uint64_t n = taken_++;
-    const std::uint64_t first = (options_.first + options_.shards - 1 - options_.shard) / options_.shards;
-    const std::uint64_t trial = (first + n) * options_.shards + options_.shard;
-    if (trial >= options_.first + options_.trials) return std::nullopt;
-    return trial;
+    if (n >= trials_of_shard(options_)) return std::nullopt;
+    return options_.first + before_shard(options_) + n * options_.shards;
   }
 
   std::optional<Plan> parent_for(std::uint64_t trial) {
@@ -211,7 +215,7 @@ Status Worker::run(std::uint64_t number) {
   part.without_memo = sim && number % without_memo_every == without_memo_every - 2;
   const Result<Trial> trial = session_.trial(drawn.plan, part.doubled || part.without_memo);
   // A signal that ends the exploration ends the processes of a run, too: that run was not done.
-  if (!trial && !sim && options_.stop != nullptr && *options_.stop) return {};
+  if (!trial && trial.error().code == Code::aborted && !sim && options_.stop != nullptr && *options_.stop) return {};
   std::optional<TrialFailure> failure;
   std::optional<Sighting> sighting;
   if (!trial) {
@@ -290,6 +294,11 @@ std::string_view to_string(Trouble trouble) {
     case Trouble::broken: return "broken";
   }
   return "?";
+}
+
+std::uint64_t trials_of_shard(const TrialsOptions& options) {
+  const std::uint64_t before = before_shard(options);
+  return options.trials <= before ? 0 : (options.trials - 1 - before) / options.shards + 1;
 }
 
 std::optional<Judged> wrong_result(const Case& run) {

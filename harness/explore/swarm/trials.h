@@ -91,6 +91,9 @@ struct TrialsResult {
 Result<TrialsResult> run_trials(const Plan& base, const TrialsOptions& options, PlanCorpus* corpus,
                                 const std::function<void(const TrialsResult&)>& progress);
 
+// How many of the trials are in the shard of the options.
+std::uint64_t trials_of_shard(const TrialsOptions& options);
+
 // What even a plan beyond its budget must never end with: a state that is not the golden's, or a partial checkpoint
 // that discovery takes for whole.
 std::optional<Judged> wrong_result(const Case& run);

@@ -1,0 +1,24 @@
+// Files that the command line is asked to write: a report, a page, a trace.
+//
+// Threads: any, on different files. Errors: invalid_input for a directory, io_error else.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/base/result.h"
+
+namespace firedrill {
+
+// A regular file, or one that is not there yet, is replaced as a whole: a reader never sees half of it, and nothing is
+// left of an attempt that fails. What is no regular file (a device, a FIFO, a link) is written into and stays what it
+// is.
+Status write_file(const std::string& file, std::string_view text);
+
+// What is wrong with them before anything is written: a directory, or one regular file for two options. Each is an
+// option's name and its value; an empty value is not there.
+std::vector<std::string> mistakes_in_targets(const std::vector<std::pair<std::string, std::string>>& targets);
+
+}  // namespace firedrill
