@@ -1,7 +1,9 @@
 #include "harness/check/attribution.h"
 
 #include <fmt/format.h>
+
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include "harness/check/calls.h"
 
@@ -41,13 +43,32 @@ std::vector<Blame> attribution_of(const Case& run) {
   return all;
 }
 
+namespace {
+
+// Whoever told its calls went past the one that was hit without that rank: it had put it off, or it was a broadcast,
+// for which nobody waits but for its root.
+bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
+  const bool from_the_root = hit.operation == "broadcast";
+  for (const AttemptSpan& attempt : run.attempts()) {
+    if (attempt.number != fired.attempt) continue;
+    const AttemptCalls calls = calls_of(run, attempt);
+    return std::ranges::all_of(calls.dumps, [&](const auto& dump) {
+      const IssuedCall* const issued = dump.second.find(hit.stream, hit.sequence);
+      return dump.first == fired.rank || (issued != nullptr && (from_the_root || !issued->completed));
+    });
+  }
+  return false;
+}
+
+}  // namespace
+
 bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
   const FaultSpec* const fault = run.fault(fired);
   const std::optional<HitCall> hit = hit_call(run, fired);
   if (fault == nullptr || !hit || blame.sequence < 0) return true;
   if (info_of(fault->kind).harm != Harm::call) {
     const std::int64_t last = hit->sequence + (fault->at.when == When::after ? 1 : 0);
-    return blame.stream != hit->stream || blame.sequence <= last;
+    return blame.stream != hit->stream || blame.sequence <= last || went_past(run, *hit, fired);
   }
   // Nobody waits for what a rank does not receive: who gave up there is missed in a later call.
   const bool unmissed = fault->kind == FaultKind::early_abort && hit->operation == "recv";

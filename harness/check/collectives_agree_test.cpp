@@ -240,6 +240,28 @@ TEST_F(SkippedCall, IsNoCallThatADeadRankCouldHaveBeenMissedIn) {
   judge_with("dp[0-3] call 3 all_reduce gradients", Outcome::fail, FaultKind::kill);
 }
 
+// Rank 2 dies in call 3; the others tell that they wait for it in call 4.
+class DeathInACall : public CallsTest {
+ protected:
+  Outcome judged(bool put_off) {
+    for (const int rank : {0, 1, 3}) {
+      record(rank, {.sequence = 3, .step = 5, .completed = !put_off});
+      record(rank, {.waited_for = 2});
+    }
+    drill_.add(EventKind::rank_ended, {.rank = 2, .step = 5, .phase = Phase::exchange, .a = 2});
+    fire(FaultKind::kill, 2, 5, Phase::exchange, "dp[0-3] call 3 all_reduce gradients");
+    end();
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    return judge_failures_are_attributed(Case(history, drill_.plan)).outcome;
+  }
+};
+
+TEST_F(DeathInACall, MayBeMissedInALaterOneIfTheOthersPutThatCallOff) { EXPECT_EQ(judged(true), Outcome::pass); }
+TEST_F(DeathInACall, IsNotMissedInALaterOneIfTheOthersHaveCompletedThatCall) {
+  EXPECT_EQ(judged(false), Outcome::fail);
+}
+
 TEST_F(CallsTest, ATaskThatGaveUpIsNamedInItsOwnStepAndNotInThatOfTheOther) {
   constexpr std::string_view publish = "publish[0-3]";
   drill_.plan.job.checkpoint.mode = PublishMode::async;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "faults/budget.h"
@@ -54,6 +55,15 @@ void draw_checks(Rng& rng, Plan& plan) {
     layout->replica_check = replicas;
     layout->rerun = rerun;
   }
+}
+
+// Two of a kind at one place may undo each other, as two flips of one bit.
+bool has_twin(const Plan& plan, const FaultSpec& fault) {
+  const auto place = [](const FaultSpec& of) {
+    return std::tie(of.kind, of.at.attempt, of.at.rank, of.at.step, of.at.phase, of.at.nth);
+  };
+  return std::ranges::any_of(plan.faults,
+                             [&](const FaultSpec& other) { return &other != &fault && place(other) == place(fault); });
 }
 
 // Which attempt a further fault is for: mostly the last that those before it can lead to.
@@ -158,7 +168,8 @@ Status Swarm::draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& p
   plan.faults.push_back(fault);
   cover_damage(plan);
   FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
-  if (places->draw(rng, plan.faults.back())) {
+  const bool fires = places->draw(rng, plan.faults.back());
+  if (fires && !has_twin(plan, plan.faults.back())) {
     draw_options(rng, plan, plan.faults.back());
   } else {
     plan.faults.pop_back();
@@ -257,6 +268,7 @@ Status Swarm::move_fault(Session& session, Rng& rng, Plan& plan, std::size_t ind
   draw_target(rng, moved);
   FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
   if (!places->draw(rng, moved)) return {};
+  if (has_twin(plan, moved)) return {};
   draw_options(rng, plan, moved);
   fault = moved;
   return {};
