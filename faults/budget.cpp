@@ -36,7 +36,9 @@ bool ends_nothing(const FaultSpec& fault, const Job& job) {
 
 int tries_failed_by(const FaultSpec& fault, const Job& job) {
   if (fault.at.phase == Phase::retire || ends_nothing(fault, job)) return 0;
-  return fault.at.attempt ? std::min(fault.times, tries_a_publish) : fault.times;
+  // A name that is not seen yet may be looked for once in each try.
+  const int times = fault.times * (fault.kind == FaultKind::late_visibility ? std::max(1, fault.looks) : 1);
+  return fault.at.attempt ? std::min(times, tries_a_publish) : times;
 }
 
 // A publish that fails behind the last step ends the attempt, whatever checkpoint.on_error says.

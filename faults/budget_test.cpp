@@ -256,6 +256,10 @@ TEST(Budget, ErrorsThatOnlyFailTriesEndAPublishByThrees) {
   EXPECT_EQ(attempts_ended_at_most({save_error(2), save_error(1)}, job), 1);
   EXPECT_EQ(attempts_ended_at_most({save_error(7), kill(1)}, job), 3);
   EXPECT_THAT(mistakes_in_budget({save_error(3)}, job, 0), ElementsAre(HasSubstr("end 1 attempts")));
+  FaultSpec late = save_error(1);
+  late.kind = FaultKind::late_visibility;
+  late.looks = 3;
+  EXPECT_EQ(attempts_ended_at_most({late}, job), 1) << "each try looks once";
   job.checkpoint.on_error = OnError::continue_training;
   job.checkpoint.failures_max = 1;
   FaultSpec early = save_error(3);

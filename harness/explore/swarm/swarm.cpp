@@ -57,10 +57,17 @@ void draw_checks(Rng& rng, Plan& plan) {
   }
 }
 
-// Two of a kind at one place may undo each other, as two flips of one bit.
+bool flips_a_stored_bit(FaultKind kind) {
+  return kind == FaultKind::bit_flip_on_write || kind == FaultKind::bit_flip_at_rest;
+}
+
+// Two of a kind at one place may undo each other, and so may two flips of a bit that is stored in one step.
 bool has_twin(const Plan& plan, const FaultSpec& fault) {
   const auto place = [](const FaultSpec& of) {
-    return std::tie(of.kind, of.at.attempt, of.at.rank, of.at.step, of.at.phase, of.at.nth);
+    const bool flips = flips_a_stored_bit(of.kind);
+    return std::tuple(
+        flips ? FaultKind::bit_flip_at_rest : of.kind, of.at.attempt, of.at.step,
+        flips ? std::tuple(0, std::optional<Phase>(), 0) : std::tuple(of.at.rank, of.at.phase, of.at.nth));
   };
   return std::ranges::any_of(plan.faults,
                              [&](const FaultSpec& other) { return &other != &fault && place(other) == place(fault); });
