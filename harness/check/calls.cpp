@@ -163,6 +163,22 @@ int ahead_in_stream(const AttemptCalls& calls, const IssuedCall& a, const Issued
   return more;
 }
 
+// The same of the other groups of its kind, at that place of the same step: micro-batches take turns alike in all.
+int ahead_beside(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
+  int more = 0;
+  for (const auto& [rank, dump] : calls.dumps) {
+    const IssuedCall* before = nullptr;
+    for (const IssuedCall& call : dump.calls) {
+      const bool beside = call.stream != a.stream && kind_of(call.stream) == kind_of(a.stream) && call.step == a.step;
+      if (!beside || call.sequence + 1 < a.sequence || call.sequence > a.sequence + 1) continue;
+      if (before != nullptr && before->stream == call.stream)
+        more += (alike(*before, a) && alike(call, b)) - (alike(*before, b) && alike(call, a));
+      before = &call;
+    }
+  }
+  return more;
+}
+
 // The same of any calls of a step.
 int ahead_in_step(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
   int more = 0;
@@ -183,7 +199,8 @@ int ahead_in_step(const AttemptCalls& calls, const IssuedCall& a, const IssuedCa
 
 bool issued_before(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {
   if (a.step == b.step && a.stream == b.stream && is_of_a_micro_batch(a.phase) && is_of_a_micro_batch(b.phase)) {
-    const int ahead = ahead_in_stream(calls, a, b);
+    int ahead = ahead_in_stream(calls, a, b);
+    if (ahead == 0) ahead = ahead_beside(calls, a, b);
     if (ahead != 0) return ahead > 0;
   }
   if (comes_before(a, b) || comes_before(b, a)) return comes_before(a, b);

@@ -335,6 +335,21 @@ TEST_F(CallsTest, OfTwoCallsOfAPhaseTheOneThatIsMadeFirstIsNamed) {
   EXPECT_EQ(found->stream, "tp[2-3]");
 }
 
+TEST_F(CallsTest, WhatTwoDisagreeAboutIsNamedWhereTheOtherGroupsOfTheirKindComeFirst) {
+  constexpr std::string_view sixth = "all_reduce f32 sum tp.sum.6";
+  constexpr std::string_view seventh = "all_reduce f32 sum tp.sum.7";
+  for (const int rank : {0, 1}) {
+    record(rank, {.stream = "tp[0-1]", .phase = Phase::backward, .completed = true, .call = sixth});
+    record(rank, {.stream = "tp[0-1]", .sequence = 5, .phase = Phase::forward, .completed = true, .call = seventh});
+  }
+  record(2, {.stream = "tp[2-3]", .phase = Phase::forward, .call = seventh});
+  record(3, {.stream = "tp[2-3]", .phase = Phase::backward, .call = sixth});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(2, 3));
+  EXPECT_EQ(found->phase, Phase::backward);
+}
+
 TEST_F(CallsTest, WhatTheOtherTaskOfARankThatEndedByItselfLeftOpenIsAConsequence) {
   constexpr std::string_view publish = "publish[0-3]";
   for (const int rank : {0, 1, 3}) record(rank, {.sequence = 9, .step = 9, .phase = Phase::optimizer, .waited_for = 2});
