@@ -157,9 +157,9 @@ void check_delays(const std::vector<FaultSpec>& faults, const Job& job, Mistakes
     const bool delays = fault.kind == FaultKind::slow_disk || fault.kind == FaultKind::slow_shard;
     if (!delays || slows_within_bound(fault, job)) continue;
     mistakes.add(
-        "faults[{}] ({}) can hold a rank up for longer than its watchdog allows: {} in one call (cluster.deadline) and "
-        "{} in one wait of its peers; give a smaller delay or fewer times, or a longer deadline",
-        i, describe(fault), format_duration(job.cluster.deadline),
+        "faults[{}] ({}) can hold a rank up for longer than its watchdog allows: {} in one call (cluster.deadline less "
+        "cluster.heartbeat) and {} in one wait of its peers; give a smaller delay or fewer times, or a longer deadline",
+        i, describe(fault), format_duration(job.cluster.deadline - job.cluster.heartbeat),
         format_duration(patience_in_deadlines * job.cluster.deadline));
   }
 }
@@ -170,7 +170,7 @@ bool slows_within_bound(const FaultSpec& fault, const Job& job) {
   constexpr int calls_in_a_wait = 64;  // a rank makes at most about so many slow calls while its peers wait for it
   const int times = fault.times == 0 ? calls_in_a_wait : std::min(fault.times, calls_in_a_wait);
   const Duration deadline = job.cluster.deadline;
-  return fault.delay < deadline && fault.delay < patience_in_deadlines * deadline / times;
+  return fault.delay + job.cluster.heartbeat <= deadline && fault.delay < patience_in_deadlines * deadline / times;
 }
 
 std::optional<int> attempts_ended_at_most(const std::vector<FaultSpec>& faults, const Job& job) {

@@ -23,7 +23,8 @@ const Layout& layout_for(const FaultSpec& fault, const Layout& first, const std:
 std::vector<std::string> mistakes_in_number(const std::vector<FaultSpec>& faults);
 
 // Whether what slows a rank down (slow, slow_disk) stays within the bounds of the watchdog, however its firings fall:
-// no call takes longer than cluster.deadline, and no wait for the rank more than patience_in_deadlines of them.
+// no call takes longer than cluster.deadline less the heartbeat in which its end is told, and no wait for the rank more
+// than patience_in_deadlines of them.
 bool slows_within_bound(const FaultSpec& fault, const Job& job);
 
 // How many attempts the faults can end, at most; nothing if there is no bound.

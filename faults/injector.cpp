@@ -67,7 +67,10 @@ Status Injector::fire(Armed& armed, const CallSite& call) {
   const Firing firing{.fault = armed.index, .spec = *armed.spec, .position = position_, .call = call};
   FD_TRY_VOID(effects_.journal(firing));
   armed.trigger.count_firing();
-  return effect_of(armed.spec->kind)(firing, effects_);
+  Status done = effect_of(armed.spec->kind)(firing, effects_);
+  // Calls lie within calls: a delay behind each of them is no single long one.
+  if (pulse_ && !done.failed_with(Code::dead)) pulse_->beat(position_);
+  return done;
 }
 
 Status Injector::fire_held(const CallSite& call) {

@@ -60,6 +60,13 @@ TEST(RankFaults, EveryCallIsABeatOfThePulseAndOneThatNeverComesBackIsTheLast) {
   EXPECT_EQ(pulse.read().step, 3);
 }
 
+TEST(RankFaults, ADelayThatIsOverIsABeatOfThePulse) {
+  FakeWorld world;
+  Pulse pulse;
+  (void)call(world, {.kind = FaultKind::slow, .at = {.rank = 1}, .delay = milliseconds(30)}, &pulse);
+  EXPECT_EQ(pulse.read().progress, 2U);
+}
+
 Job job_with(Duration deadline) {
   Job job;
   job.lanes.dp = 4;
@@ -70,12 +77,13 @@ Job job_with(Duration deadline) {
 }
 
 TEST(RankFaults, SlownessHasABoundOfACallAndOneOfAWait) {
-  const Job job = job_with(milliseconds(1000));
+  Job job = job_with(milliseconds(1000));
+  job.cluster.heartbeat = milliseconds(100);
   const auto within = [&job](Duration delay, int times) {
     return slows_within_bound({.kind = FaultKind::slow, .times = times, .delay = delay}, job);
   };
-  EXPECT_TRUE(within(milliseconds(999), 4));
-  EXPECT_FALSE(within(milliseconds(1000), 1)) << "one call longer than a deadline";
+  EXPECT_TRUE(within(milliseconds(900), 4));
+  EXPECT_FALSE(within(milliseconds(901), 1)) << "the end of one call told later than a deadline";
   EXPECT_FALSE(within(milliseconds(500), 8)) << "one wait longer than four";
   EXPECT_FALSE(within(milliseconds(100), 0));
   EXPECT_TRUE(within(milliseconds(10), 0));

@@ -77,7 +77,8 @@ void draw_options(Rng& rng, const Layout& layout, FaultSpec& fault) {
       break;
     case FaultKind::flaky_link:
       draw_link_options(rng, layout, fault);
-      fault.delay = up_to(rng, milliseconds(100));
+      // What is lost may be all that a peer waits for, in each of hundreds of calls: no more than a slow link in all.
+      fault.delay = up_to(rng, milliseconds(10)) * fault.every;
       break;
     case FaultKind::partition: fault.one_way = rng.chance(1, 2); break;
     case FaultKind::clock_skew: (rng.chance(1, 2) ? fault.ahead : fault.behind) = std::chrono::hours(1); break;
