@@ -9,6 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/job/planner.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/stop_on_signal.h"
 #include "harness/cli/verb.h"
 #include "harness/scenario/scenario.h"
 
@@ -51,11 +52,26 @@ Layout layout_of(const PreflightArguments& arguments, const Job& job, std::vecto
   return layout;
 }
 
+// An option that changes nothing is not what its user meant.
+void add_unused(const PreflightArguments& arguments, const CommonOptions& common, std::vector<std::string>& mistakes) {
+  if (!common.mutant.empty()) mistakes.emplace_back("--mutant: preflight runs the right engine");
+  if (common.seed) mistakes.emplace_back("--seed: preflight draws nothing from it; leave it out");
+  if (common.jobs != 1) mistakes.emplace_back("--jobs: preflight does one check at a time; leave it out");
+  if (!common.filter.empty()) mistakes.emplace_back("--filter: preflight runs all checks of its --level; leave it out");
+  if (!arguments.load.empty() && arguments.level != "full") {
+    mistakes.push_back(
+        fmt::format("--load: level {} has no load; give --level full, or leave it out", arguments.level));
+  }
+}
+
 VerbResult options_from(const PreflightArguments& arguments, const CommonOptions& common, preflight::Options& options) {
   VerbResult result;
   Loaded<Job> job = load_job(arguments.job, {.set = common.set, .properties = {}, .world = {}});
   result.mistakes = job.mistakes;
-  if (!common.mutant.empty()) result.mistakes.emplace_back("--mutant: preflight runs the right engine");
+  add_unused(arguments, common, result.mistakes);
+  if (arguments.directory.empty()) {
+    result.mistakes.emplace_back("--dir is empty: give the directory that will hold the checkpoints");
+  }
   read_duration(arguments.interval, "--interval", result.mistakes, [&](auto time) { options.interval = time; });
   read_duration(arguments.load, "--load", result.mistakes, [&](auto time) { options.load = time; });
   if (!result.mistakes.empty()) return result;
@@ -83,10 +99,16 @@ VerbResult work(const PreflightArguments& arguments, const CommonOptions& common
   for (const preflight::Check& check : preflight::checks()) total += check.from <= options.level ? 1 : 0;
   Progress progress(streams, total, common.quiet);
   options.doing = [&progress](std::string_view what) { progress.doing(what); };
+  const StopOnSignal signals;  // what was done until then is told, and nothing stays behind
+  options.stop = [] { return StopOnSignal::came().load(); };
   const auto ended = [&progress](const preflight::CheckResult& check) {
     progress.done(fmt::format("{} {}: {}", to_string(check.standing()), check.name, check.headline));
   };
   const Result<std::vector<preflight::CheckResult>> checks = run_checks(options, ended);
+  if (checks.failed_with(Code::invalid_input)) {
+    result.mistakes.push_back(describe(checks.error()));
+    return result;
+  }
   report.more["level"] = arguments.level;
   report.more["layout"] = to_string(options.layout);
   report.more["directory"] = options.directory.string();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/job/layout.h"
 #include "harness/preflight/team.h"
@@ -29,17 +30,23 @@ struct Options {
   std::chrono::nanoseconds load = std::chrono::minutes(10);  // how long the load of level full goes on
   std::chrono::nanoseconds storage_deadline{0};              // behind which storage hangs; 0: by the level
   std::function<void(std::string_view)> doing = {};          // what is being done now; may be empty
+  std::function<bool()> stop = {};  // asked again and again: true ends what is under way; may be empty
 };
 
 // What checks work with.
 struct Bench {
   const Options& options;
   Team& team;
-  // Set by the check of storage: only then does a check that cannot be thrown away touch the directory.
+  // Set by each check of storage: only then does a check that cannot be thrown away touch the directory.
   bool storage_answers = false;
 
   void tell(std::string_view what) const {
     if (options.doing) options.doing(what);
+  }
+  bool stopped() const { return options.stop && options.stop(); }
+  // Team::ask, ended by options.stop.
+  Result<std::vector<RankAnswer>> ask(const Json& work, int ranks, std::chrono::nanoseconds deadline) const {
+    return team.ask(work, ranks, deadline, options.stop);
   }
 };
 

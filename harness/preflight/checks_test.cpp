@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,7 +12,7 @@
 #include <fstream>
 #include <utility>
 
-#include "engine/os/zygote.h"
+#include "harness/preflight/bench_test.h"
 #include "harness/preflight/drills.h"
 #include "harness/preflight/preflight.h"
 #include "harness/preflight/troubles_test.h"
@@ -22,68 +21,11 @@
 namespace firedrill::preflight {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
-
-// A directory that goes with the test.
-class Directory {
- public:
-  Directory() {
-    std::string pattern = (fs::temp_directory_path() / "firedrill-preflight-test-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~Directory() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  const fs::path& path() const { return path_; }
-  // False: it takes root.
-  bool mount_tmpfs(const char* options) {
-    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, options) == 0;
-    return mounted_;
-  }
-  bool make_read_only() { return ::mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0; }
-
- private:
-  fs::path path_;
-  bool mounted_ = false;
-};
-
-Options options_for(const fs::path& directory, int ranks = 4) {
-  Loaded<Job> job = load_job("scenarios/jobs/nano.yaml");
-  FD_CHECK(static_cast<bool>(job), "nano cannot be read");
-  return {.job = *job, .layout = {.dp = ranks}, .directory = directory};
-}
-
-CheckResult run(CheckResult (*check)(Bench&), const Options& options, const char* trouble = "") {
-  ::setenv(trouble_variable, trouble, 1);
-  Result<std::unique_ptr<ZygoteLauncher>> launcher = ZygoteLauncher::start_zygote();
-  FD_CHECK(launcher.ok(), "{}", describe(launcher.error()));
-  Team team(**launcher);
-  Bench bench{.options = options, .team = team, .storage_answers = true};
-  return check(bench);
-}
 
 CheckResult storage_with(const char* trouble) {
   const Directory directory;
   return run(check_storage, options_for(directory.path(), 2), trouble);
-}
-
-// The first that is not a go; with all that a finding must say.
-Finding worst(const CheckResult& result) {
-  for (const Finding& finding : result.findings) {
-    if (finding.standing != result.standing()) continue;
-    EXPECT_FALSE(finding.measured.empty());
-    EXPECT_FALSE(finding.needed.empty());
-    EXPECT_FALSE(finding.where.empty());
-    EXPECT_FALSE(finding.remedy.empty());
-    return finding;
-  }
-  ADD_FAILURE() << "no finding";
-  return {};
 }
 
 TEST(Storage, a_healthy_directory_is_a_go_and_is_left_as_it_was) {
@@ -138,6 +80,7 @@ TEST(Storage, one_that_hangs_is_a_finding_and_no_hang) {
   const CheckResult result = run(check_storage, options, "hung_sync");
   EXPECT_EQ(result.standing(), Standing::no_go);
   EXPECT_THAT(worst(result).measured, HasSubstr("did not come back"));
+  EXPECT_TRUE(fs::is_empty(directory.path())) << "another process removes what the killed ones had made";
 }
 
 TEST(Storage, a_tmpfs_of_one_megabyte_is_too_small_for_the_checkpoints) {
@@ -156,6 +99,20 @@ TEST(Storage, a_read_only_mount_is_a_no_go) {
   const CheckResult result = run(check_storage, options_for(directory.path(), 2));
   EXPECT_EQ(result.standing(), Standing::no_go);
   EXPECT_THAT(worst(result).measured, HasSubstr("Read-only file system"));
+}
+
+TEST(Storage, one_that_is_not_there_is_told_by_what_is_wrong_and_not_by_numbers) {
+  const CheckResult result = run(check_storage, options_for("/proc/none", 2));
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_EQ(result.headline, worst(result).measured);
+}
+
+// Process numbers come again in a container, and a probe that was killed removes nothing.
+TEST(Storage, what_an_interrupted_run_left_is_in_nobodys_way) {
+  const Directory directory;
+  fs::create_directory(directory.path() / fmt::format("firedrill-preflight-{}", ::getpid()));
+  const CheckResult result = run(check_storage, options_for(directory.path(), 2));
+  EXPECT_LE(result.standing(), Standing::note) << complaint_of(result);
 }
 
 TEST(Machine, a_healthy_one_is_a_go_and_all_ranks_compute_alike) {
@@ -203,6 +160,7 @@ TEST(Exchange, a_link_that_damages_what_it_carries_is_named_by_rank_and_group) {
   EXPECT_EQ(result.standing(), Standing::no_go);
   EXPECT_THAT(worst(result).needed, HasSubstr("predicted"));
   EXPECT_THAT(worst(result).where, HasSubstr("[0-3]"));
+  EXPECT_THAT(result.headline, HasSubstr("calls wrong"));
 }
 
 TEST(Exchange, the_link_that_is_late_is_named) {
@@ -305,20 +263,6 @@ TEST(Stragglers, a_rank_held_to_a_quarter_of_its_time_is_named) {
   EXPECT_EQ(worst(result).where, "rank 1");
 }
 
-TEST(Drills, the_loss_of_a_rank_by_a_real_kill_ends_equal_to_the_golden) {
-  const Directory directory;
-  const Options options = options_for(directory.path(), 2);
-  ::setenv(trouble_variable, "", 1);
-  Result<std::unique_ptr<ZygoteLauncher>> launcher = ZygoteLauncher::start_zygote();
-  ASSERT_TRUE(launcher);
-  Team team(**launcher);
-  Bench bench{.options = options, .team = team, .storage_answers = true};
-  const CheckResult result = run_drills(bench, {drills_of(options.job, options.layout).front()});
-  EXPECT_EQ(result.standing(), Standing::go) << complaint_of(result);
-  EXPECT_EQ(result.measured["drills"][0]["attempts"], 2);
-  EXPECT_TRUE(fs::is_empty(directory.path()));
-}
-
 TEST(Drills, an_engine_that_forgets_the_optimizers_step_is_a_no_go) {
   Options options = options_for("");
   Plan plan = plan_of(drills_of(options.job, options.layout).front(), options.job, options.layout);
@@ -360,6 +304,33 @@ TEST(Restore, a_checkpoint_is_restored_at_another_size_without_a_trace_and_one_f
   const CheckResult damaged = run(check_restore, options);
   EXPECT_EQ(damaged.standing(), Standing::no_go);
   EXPECT_THAT(worst(damaged).measured, HasSubstr("6-1-1"));
+}
+
+TEST(Restore, a_directory_that_is_not_there_is_bad_input_before_any_check) {
+  const Directory directory;
+  Options options = options_for(directory.path(), 2);
+  options.restore = directory.path() / "typo";
+  ::setenv(trouble_variable, "", 1);
+  int ended = 0;
+  const auto results = run_checks(options, [&](const CheckResult&) { ++ended; });
+  EXPECT_TRUE(results.failed_with(Code::invalid_input));
+  EXPECT_EQ(ended, 0);
+  const CheckResult result = run(check_restore, options);
+  EXPECT_EQ(result.standing(), Standing::no_go);
+  EXPECT_THAT(worst(result).needed, HasSubstr("can be opened"));
+}
+
+TEST(Preflight, what_was_not_begun_when_it_was_interrupted_could_not_be_told) {
+  const Directory directory;
+  Options options = options_for(directory.path(), 2);
+  int ended = 0;
+  options.stop = [&] { return ended > 0; };
+  ::setenv(trouble_variable, "", 1);
+  const auto results = run_checks(options, [&](const CheckResult&) { ++ended; });
+  ASSERT_TRUE(results);
+  EXPECT_EQ(exit_code_of(*results), 4);
+  EXPECT_LE(results->front().standing(), Standing::note);
+  EXPECT_EQ(results->back().headline, "not begun");
 }
 
 TEST(Preflight, the_quick_level_runs_its_checks_and_says_go) {

@@ -1,7 +1,8 @@
 #include "harness/preflight/drills.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <numeric>
@@ -31,6 +32,54 @@ std::vector<FaultSpec> lose_node(const Job& job, const Layout& layout) {
     faults.push_back({.kind = FaultKind::kill, .at = place(rank, 3, Phase::forward), .may_not_fire = !faults.empty()});
   }
   return faults;
+}
+
+// A folder that nothing has been in before, so that a drill finds nothing of another.
+Result<std::filesystem::path> fresh_folder(const std::filesystem::path& directory) {
+  std::string pattern = (directory / "firedrill-drills-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) != nullptr) return std::filesystem::path(pattern);
+  return Error{.code = Code::io_error,
+               .message = fmt::format("cannot make {}: {}", pattern, strerrordesc_np(errno)),
+               .hint = "look whether the directory is there and may be written"};
+}
+
+Result<RunReport> run_in(Session& session, const Plan& plan, const std::filesystem::path& directory) {
+  std::error_code error;
+  if (!std::filesystem::create_directory(directory, error)) {
+    return Error{.code = error ? Code::io_error : Code::already_exists,
+                 .message = fmt::format("cannot make {}: {}", directory.string(),
+                                        error ? error.message() : "it is there already")};
+  }
+  return session.run(plan, {.directory = directory});
+}
+
+Finding cannot_be_run(const std::string& where, const Error& error) {
+  return {Standing::unknown, error.message, "a drill that can be run", where,
+          error.hint.empty() ? "look at the error" : error.hint};
+}
+
+struct DrillSums {
+  std::size_t drills = 0;
+  std::size_t equal = 0;
+  std::size_t attempts = 0;
+  std::size_t fired = 0;
+
+  void add(const RunReport& report) {
+    ++drills;
+    equal += report.final_digest == report.golden_digest && !report.final_digest.empty() ? 1 : 0;
+    attempts += report.attempts.size();
+    fired += report.fired.size();
+  }
+};
+
+Json numbers_of(const Drill& drill, const RunReport& report) {
+  return {{"name", drill.name},
+          {"verdict", to_string(report.verdict)},
+          {"fired", report.fired.size()},
+          {"attempts", report.attempts.size()},
+          {"final_digest", report.final_digest},
+          {"golden_digest", report.golden_digest},
+          {"duration", report.seconds}};
 }
 
 std::string evidence_of(const RunReport& report) {
@@ -137,41 +186,41 @@ CheckResult run_drills(Bench& bench, const std::vector<Drill>& drills) {
                                "storage that does", options.directory.string(), "mend the storage first"});
     return result;
   }
+  const Result<std::filesystem::path> root = fresh_folder(options.directory);
+  if (!root) {
+    result.findings.push_back(cannot_be_run("the drills", root.error()));
+    return result;
+  }
   Session session({});
-  const std::filesystem::path root = options.directory / fmt::format("firedrill-drills-{}", ::getpid());
-  std::error_code error;
-  int equal = 0;
-  int attempts = 0;
-  std::size_t fired = 0;
+  DrillSums sums;
   result.measured["drills"] = Json::array();
   for (const Drill& drill : drills) {
     bench.tell(fmt::format("drill {}", drill.name));
-    const std::filesystem::path directory = root / drill.name;
-    std::filesystem::create_directories(directory, error);
-    const Result<RunReport> report = session.run(plan_of(drill, options.job, options.layout), {.directory = directory});
+    const std::filesystem::path directory = *root / drill.name;
+    std::error_code error;
+    const Result<RunReport> report = run_in(session, plan_of(drill, options.job, options.layout), directory);
+    const bool stopped = bench.stopped();  // then the drill may have been ended in its middle, and says nothing
+    if (stopped || !report) std::filesystem::remove_all(directory, error);
+    if (stopped) break;
     if (!report) {
-      result.findings.push_back({Standing::unknown, describe(report.error()), "a drill that can be run",
-                                 fmt::format("drill {}", drill.name), "look at the error"});
+      result.findings.push_back(cannot_be_run(fmt::format("drill {}", drill.name), report.error()));
       continue;
     }
     const std::vector<Finding> findings = judge_drill(drill, *report);
-    const bool good = findings.front().standing == Standing::go;
-    equal += report->final_digest == report->golden_digest && !report->final_digest.empty() ? 1 : 0;
-    attempts += static_cast<int>(report->attempts.size());
-    fired += report->fired.size();
     result.findings.insert(result.findings.end(), findings.begin(), findings.end());
-    result.measured["drills"].push_back({{"name", drill.name},
-                                         {"verdict", to_string(report->verdict)},
-                                         {"fired", report->fired.size()},
-                                         {"attempts", report->attempts.size()},
-                                         {"final_digest", report->final_digest},
-                                         {"golden_digest", report->golden_digest},
-                                         {"duration", report->seconds}});
-    if (good) std::filesystem::remove_all(directory, error);
+    sums.add(*report);
+    result.measured["drills"].push_back(numbers_of(drill, *report));
+    if (findings.front().standing < Standing::unknown) std::filesystem::remove_all(directory, error);
   }
-  std::filesystem::remove(root, error);  // only if nothing was kept
+  std::error_code kept;
+  std::filesystem::remove(*root, kept);  // only if nothing in it was kept
+  if (bench.stopped()) {
+    result.findings.push_back({Standing::unknown,
+                               fmt::format("it was interrupted after {} of {} drills", sums.drills, drills.size()),
+                               "all drills", options.directory.string(), "run it again"});
+  }
   result.headline = fmt::format("{} of {} equal to the golden; {} faults fired, {} attempts of {} real processes",
-                                equal, drills.size(), fired, attempts, options.layout.world_size());
+                                sums.equal, drills.size(), sums.fired, sums.attempts, options.layout.world_size());
   return result;
 }
 

@@ -29,7 +29,8 @@ Plan plan_of(const Drill& drill, const Job& job, const Layout& layout);
 // Pure: what a drill's report says of the machine.
 std::vector<Finding> judge_drill(const Drill& drill, const RunReport& report);
 
-// Runs them one behind the other.
+// Runs them one behind the other, each in a folder of its own under a new one in the directory. What did not end well
+// is kept there, and its finding says where; all else is removed.
 CheckResult run_drills(Bench& bench, const std::vector<Drill>& drills);
 
 }  // namespace firedrill::preflight

@@ -34,7 +34,7 @@ AlphaBeta usual(const std::vector<LinkMeasured>& links, bool in_node) {
   std::vector<double> bandwidths;
   const auto same = std::ranges::count(links, in_node, &LinkMeasured::in_node);
   for (const LinkMeasured& link : links) {
-    if (same >= 3 && link.in_node != in_node) continue;
+    if (static_cast<std::size_t>(same) >= links_to_compare && link.in_node != in_node) continue;
     const AlphaBeta line = fit(link.one_way);
     latencies.push_back(line.latency);
     bandwidths.push_back(line.bandwidth);
@@ -56,6 +56,12 @@ void judge_calls(const std::vector<ExchangeOfRank>& ranks, std::vector<Finding>&
 }
 
 void judge_links(const std::vector<LinkMeasured>& links, std::vector<Finding>& findings) {
+  if (!links.empty() && links.size() < links_to_compare) {
+    findings.push_back({Standing::note,
+                        fmt::format("{} link{}: none can be called slow", links.size(), links.size() == 1 ? "" : "s"),
+                        fmt::format("{} to compare with each other", links_to_compare), "all links of this layout",
+                        "hold their numbers against what the network should give"});
+  }
   const std::vector<std::size_t> slow = slow_links(links);
   std::map<int, std::size_t> slow_of;
   std::map<int, std::size_t> all_of;
@@ -121,13 +127,21 @@ std::vector<LinkMeasured> links_of(const std::vector<ExchangeOfRank>& ranks) {
   return links;
 }
 
+std::string calls_text(const std::vector<ExchangeOfRank>& ranks) {
+  std::size_t calls = 0;
+  std::size_t wrong = 0;
+  for (const ExchangeOfRank& rank : ranks) {
+    for (const GroupMeasured& group : rank.groups) {
+      calls += static_cast<std::size_t>(group.calls);
+      wrong += group.wrong.size();
+    }
+  }
+  return wrong == 0 ? fmt::format("{} calls right", calls) : fmt::format("{} of {} calls wrong", wrong, calls);
+}
+
 std::string headline_of(const std::vector<ExchangeOfRank>& ranks) {
   const std::vector<LinkMeasured> links = links_of(ranks);
-  int calls = 0;
-  for (const ExchangeOfRank& rank : ranks) {
-    for (const GroupMeasured& group : rank.groups) calls += group.calls;
-  }
-  std::string text = fmt::format("{} calls right; all_reduce {}", calls, groups_text(ranks));
+  std::string text = fmt::format("{}; all_reduce {}", calls_text(ranks), groups_text(ranks));
   if (links.empty()) return text;
   const auto slowest =
       std::ranges::max_element(links, {}, [](const LinkMeasured& link) { return link.one_way.back().seconds; });
@@ -192,7 +206,7 @@ AlphaBeta fit(const std::vector<TimedSize>& points) {
 
 std::vector<std::size_t> slow_links(const std::vector<LinkMeasured>& links) {
   std::vector<std::size_t> slow;
-  if (links.size() < 3) return slow;  // nothing to compare with
+  if (links.size() < links_to_compare) return slow;  // nothing to compare with
   for (std::size_t i = 0; i < links.size(); ++i) {
     const AlphaBeta line = fit(links[i].one_way);
     const AlphaBeta others = usual(links, links[i].in_node);
@@ -219,7 +233,7 @@ CheckResult check_exchange(Bench& bench) {
     return result;
   }
   const auto deadline = options.level == Level::quick ? deadline_quick : deadline_long;
-  const Result<std::vector<RankAnswer>> answers = bench.team.ask(work_of(options), world, deadline);
+  const Result<std::vector<RankAnswer>> answers = bench.ask(work_of(options), world, deadline);
   if (!answers) {
     result.findings.push_back(
         {Standing::unknown, answers.error().message, fmt::format("{} processes", world), "here", answers.error().hint});

@@ -49,6 +49,8 @@ void from_json(const Json& json, ExchangeOfRank& rank);
 
 // A link that is at least this much slower than the median of its kind is one to look at.
 inline constexpr double slow_link = 4;
+// Fewer links of a kind say nothing about each other.
+inline constexpr std::size_t links_to_compare = 3;
 // Of links, by index: those whose latency or bandwidth is out of line with the others of their kind (in a node, between
 // nodes; all, where there are fewer than three of the kind).
 std::vector<std::size_t> slow_links(const std::vector<LinkMeasured>& links);

@@ -327,13 +327,19 @@ void from_json(const Json& json, ExchangeOfRank& rank) {
   }
 }
 
+ProbeFailed no_exchange(const Error& error) {
+  return ProbeFailed({.why = describe(error),
+                      .needed = "ranks that reach each other",
+                      .remedy = "look at the network between this rank and the others, and at its firewall"});
+}
+
 Json probe_exchange(const Probe& probe) {
   const Result<Plan> plan = plan_from_json(probe.work.at("plan").get<std::string>(), "preflight");
   FD_CHECK(plan.ok(), "{}", describe(plan.error()));
   Result<std::unique_ptr<Meeting>> meeting = Meeting::of(probe);
-  if (!meeting) throw ProbeFailed(describe(meeting.error()));
+  if (!meeting) throw no_exchange(meeting.error());
   Result<ExchangeOfRank> result = ExchangeProbe(probe, *plan, **meeting).run();
-  if (!result) throw ProbeFailed(describe(result.error()));
+  if (!result) throw no_exchange(result.error());
   probe.line.meet();  // nobody closes a connection that another still uses
   return *result;
 }

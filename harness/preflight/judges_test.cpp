@@ -8,6 +8,7 @@
 #include "harness/preflight/exchange.h"
 #include "harness/preflight/machine.h"
 #include "harness/preflight/memory.h"
+#include "harness/preflight/restore.h"
 #include "harness/preflight/storage.h"
 #include "harness/preflight/straggler.h"
 
@@ -163,6 +164,39 @@ TEST(JudgeExchange, links_are_compared_with_their_kind) {
     rank.links.back().in_node = false;
   }
   EXPECT_THAT(judge_exchange({rank}), IsEmpty());
+}
+
+TEST(JudgeExchange, where_no_link_can_be_compared_it_says_so) {
+  ExchangeOfRank rank;
+  rank.links = {link(0, 1, 3e-3, 1e6)};
+  const auto findings = judge_exchange({rank});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].standing, Standing::note);
+  EXPECT_THAT(findings[0].measured, HasSubstr("1 link: none can be called slow"));
+}
+
+Json restored(const std::string& found, int tensors) {
+  return {{"audit", {{"damaged", false}, {"problems", Json::array()}, {"newest", "6-1-1"}}},
+          {"found", found},
+          {"tensors", tensors},
+          {"runs", 0},
+          {"different", Json::array()}};
+}
+
+TEST(JudgeRestore, every_rank_must_resume_from_the_newest_and_compare_it) {
+  const auto judged = [](const Json& second) {
+    CheckResult result;
+    judge_restore({restored("6-1-1", 5), second}, "/data", result);
+    return result;
+  };
+  EXPECT_THAT(judged(restored("6-1-1", 5)).findings, IsEmpty());
+  ASSERT_THAT(judged(restored("4-1-1", 5)).findings, SizeIs(1));
+  EXPECT_EQ(judged(restored("4-1-1", 5)).standing(), Standing::no_go);
+  EXPECT_THAT(judged(restored("4-1-1", 5)).findings[0].measured, HasSubstr("4-1-1"));
+  EXPECT_EQ(judged(restored("nothing", 0)).findings.at(0).where, "/data, rank 1");
+  CheckResult none;
+  judge_restore({restored("6-1-1", 0)}, "/data", none);
+  EXPECT_EQ(none.standing(), Standing::no_go);
 }
 
 TEST(JudgeStragglers, only_a_rank_that_is_slow_in_every_look_is_blamed) {

@@ -48,6 +48,8 @@ Json RankLine::meet(const Json& mine) {
 
 void RankLine::done(const Json& measured) { say({{"done", measured}}); }
 void RankLine::broken(std::string_view why) { say({{"broken", why}}); }
-void RankLine::failed(std::string_view why) { say({{"failed", why}}); }
+void RankLine::failed(const ProbeFailure& failure) {
+  say({{"failed", {{"why", failure.why}, {"needed", failure.needed}, {"remedy", failure.remedy}}}});
+}
 
 }  // namespace firedrill::preflight

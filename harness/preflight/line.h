@@ -12,6 +12,13 @@
 
 namespace firedrill::preflight {
 
+// Why what is looked at does not work, and what would.
+struct ProbeFailure {
+  std::string why;
+  std::string needed;
+  std::string remedy;
+};
+
 class RankLine {
  public:
   explicit RankLine(Descriptor socket) : socket_(std::move(socket)) {}
@@ -22,8 +29,8 @@ class RankLine {
   Json meet(const Json& mine = Json());
   // The last word.
   void done(const Json& measured);
-  void failed(std::string_view why);  // what is looked at does
-  void broken(std::string_view why);  // the probe itself is
+  void failed(const ProbeFailure& failure);  // what is looked at does not work
+  void broken(std::string_view why);         // the probe itself is
 
  private:
   void say(const Json& message);

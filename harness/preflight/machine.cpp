@@ -126,13 +126,14 @@ CheckResult check_machine(Bench& bench) {
   CheckResult result;
   const int ranks = bench.options.layout.world_size();
   const Result<std::vector<RankAnswer>> answers =
-      bench.team.ask({{"probe", "machine"},
-                      {"gpu", bench.options.job.device == Device::cuda},
-                      {"native", bench.options.job.numerics == Numerics::native}},
-                     ranks, deadline);
+      bench.ask({{"probe", "machine"},
+                 {"gpu", bench.options.job.device == Device::cuda},
+                 {"native", bench.options.job.numerics == Numerics::native}},
+                ranks, deadline);
   if (!answers) {
-    result.findings.push_back({Standing::no_go, answers.error().message, fmt::format("{} processes", ranks),
-                               "this machine", answers.error().hint});
+    const Standing standing = answers.failed_with(Code::aborted) ? Standing::unknown : Standing::no_go;
+    result.findings.push_back(
+        {standing, answers.error().message, fmt::format("{} processes", ranks), "this machine", answers.error().hint});
     return result;
   }
   result.findings = troubles_of(*answers, "this machine", deadline, "look at what the rank was doing");

@@ -1,4 +1,4 @@
-// What a rank can see of its machine. From the system's own files; control groups of both versions.
+// What a rank can see of its machine. From the system's own files.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sched.h>
@@ -10,11 +10,11 @@
 #include <array>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "engine/model/numerics.h"
 #include "engine/os/wall_clock.h"
 #include "engine/train/device/job_compute.h"
+#include "harness/preflight/control_groups.h"
 #include "harness/preflight/machine.h"
 #include "harness/preflight/probes.h"
 
@@ -38,67 +38,11 @@ std::int64_t kilobytes(const std::string& file, const std::string& key) {
   return -1;
 }
 
-// The folder of this process in a hierarchy of control groups ("memory"; "" for version 2), or nothing.
-std::string group_folder(const std::string& controller) {
-  std::ifstream in("/proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
-    if (controller.empty() ? controllers != ",,"
-                           : controllers.find(fmt::format(",{},", controller)) == std::string::npos) {
-      continue;
-    }
-    const std::string root = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controller;
-    return root + line.substr(second + 1);
-  }
-  return "";
-}
-
-// A number in a file of a control group; "max" and a missing file are no limit.
-std::int64_t group_number(const std::string& file) {
-  const std::string text = first_line(file);
-  if (text.empty() || text == "max") return std::numeric_limits<std::int64_t>::max();
-  const long long number = std::strtoll(text.c_str(), nullptr, 10);
-  return number < 0 ? std::numeric_limits<std::int64_t>::max() : number;
-}
-
 double cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  double cores = ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-  const std::string old = group_folder("cpu");
-  const std::int64_t quota = group_number(old + "/cpu.cfs_quota_us");
-  const std::int64_t period = group_number(old + "/cpu.cfs_period_us");
-  if (!old.empty() && quota != std::numeric_limits<std::int64_t>::max() && period > 0) {
-    cores = std::min(cores, static_cast<double>(quota) / static_cast<double>(period));
-  }
-  std::istringstream words(first_line(group_folder("") + "/cpu.max"));
-  std::string limit;
-  double every = 0;
-  if (words >> limit >> every && limit != "max" && every > 0) {
-    cores = std::min(cores, std::strtod(limit.c_str(), nullptr) / every);
-  }
-  return cores;
-}
-
-// Within what control groups leave.
-std::int64_t memory_available() {
-  std::int64_t available = kilobytes("/proc/meminfo", "MemAvailable");
-  const auto within = [&available](const std::string& limit_file, const std::string& used_file) {
-    const std::int64_t limit = group_number(limit_file);
-    const std::int64_t used = group_number(used_file);
-    if (limit == std::numeric_limits<std::int64_t>::max() || used == std::numeric_limits<std::int64_t>::max()) return;
-    available = std::min(available, std::max<std::int64_t>(limit - used, 0));
-  };
-  if (const std::string old = group_folder("memory"); !old.empty()) {
-    within(old + "/memory.limit_in_bytes", old + "/memory.usage_in_bytes");
-  }
-  if (const std::string folder = group_folder(""); !folder.empty()) {
-    within(folder + "/memory.max", folder + "/memory.current");
-  }
-  return available;
+  const double allowed = ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+  return ControlGroups().cores_within(allowed);
 }
 
 std::int64_t limit_of(__rlimit_resource resource) {
@@ -210,7 +154,7 @@ Json probe_machine(const Probe& probe) {
   machine.memory_own = kilobytes("/proc/self/status", "VmRSS");
   // When all are as large as they get before any work.
   probe.line.meet();
-  machine.memory_available = memory_available();
+  machine.memory_available = ControlGroups().memory_within(kilobytes("/proc/meminfo", "MemAvailable"));
   probe.line.doing("comparing clocks");
   compare_clocks(probe, machine);
   return machine;

@@ -71,8 +71,8 @@ CheckResult check_memory(Bench& bench) {
     return result;
   }
   const Result<std::vector<RankAnswer>> answers =
-      bench.team.ask({{"probe", "machine"}, {"gpu", false}, {"native", options.job.numerics == Numerics::native}},
-                     options.layout.world_size(), deadline);
+      bench.ask({{"probe", "machine"}, {"gpu", false}, {"native", options.job.numerics == Numerics::native}},
+                options.layout.world_size(), deadline);
   if (!answers) {
     result.findings.push_back(
         {Standing::unknown, answers.error().message, "processes to look at", "this machine", answers.error().hint});

@@ -8,6 +8,29 @@
 namespace firedrill::preflight {
 namespace {
 
+constexpr std::chrono::seconds deadline_of_look{10};
+
+// Before anything else, as a mistyped name is worth no minute's wait. A directory that does not answer is left to its
+// check.
+Status look_at_restore(const Bench& bench) {
+  const std::string directory = bench.options.restore.string();
+  if (directory.empty()) return {};
+  const Result<std::vector<RankAnswer>> answers =
+      bench.ask({{"probe", "look"}, {"directory", directory}}, 1, deadline_of_look);
+  if (!answers || !answers->front().failure) return {};
+  const ProbeFailure& failure = *answers->front().failure;
+  return Error{.code = Code::invalid_input,
+               .message = fmt::format("--restore {}: {}", directory, failure.why),
+               .hint = failure.remedy};
+}
+
+CheckResult not_begun(const Check& check) {
+  return {.name = std::string(check.name),
+          .headline = "not begun",
+          .findings = {{Standing::unknown, "it was interrupted before this check", "an answer", std::string(check.name),
+                        "run it again"}}};
+}
+
 CheckResult run_check(const Check& check, Bench& bench) {
   const auto began = std::chrono::steady_clock::now();
   CheckResult result;
@@ -55,11 +78,12 @@ Result<std::vector<CheckResult>> run_checks(const Options& options,
   FD_TRY(std::unique_ptr<ZygoteLauncher> launcher, ZygoteLauncher::start_zygote());
   Team team(*launcher);
   Bench bench{.options = options, .team = team};
+  FD_TRY_VOID(look_at_restore(bench));
   std::vector<CheckResult> results;
   for (const Check& check : checks()) {
     if (options.level < check.from) continue;
     bench.tell(check.summary);
-    results.push_back(run_check(check, bench));
+    results.push_back(bench.stopped() ? not_begun(check) : run_check(check, bench));
     ended(results.back());
   }
   // Whoever hangs in a mount can be neither killed nor waited for; it goes with this process, or when the mount

@@ -2,20 +2,31 @@
 // team run the same one, and meet (RankLine::meet) equally often, whatever goes wrong on one of them.
 #pragma once
 
-#include <stdexcept>
+#include <exception>
+#include <utility>
 
 #include "harness/preflight/rank.h"
 
 namespace firedrill::preflight {
 
 // What was to be measured does not work at all: a finding. Every other exception is a mistake of ours.
-class ProbeFailed : public std::runtime_error {
+class ProbeFailed : public std::exception {
  public:
-  using std::runtime_error::runtime_error;
+  explicit ProbeFailed(ProbeFailure failure) : failure_(std::move(failure)) {}
+  const ProbeFailure& failure() const { return failure_; }
+  const char* what() const noexcept override { return failure_.why.c_str(); }
+
+ private:
+  ProbeFailure failure_;
 };
 
+// Of ranks that do not reach each other.
+ProbeFailed no_exchange(const Error& error);
+
 Json probe_exchange(const Probe& probe);
+Json probe_look(const Probe& probe);  // whether `directory` can be opened
 Json probe_machine(const Probe& probe);
+Json probe_removal(const Probe& probe);
 Json probe_restore(const Probe& probe);
 Json probe_storage(const Probe& probe);
 Json probe_straggler(const Probe& probe);

@@ -16,8 +16,9 @@ constexpr std::string_view mark = "preflight";
 
 const std::map<std::string, Json (*)(const Probe&), std::less<>>& probes() {
   static const std::map<std::string, Json (*)(const Probe&), std::less<>> all = {
-      {"exchange", probe_exchange}, {"machine", probe_machine},     {"restore", probe_restore},
-      {"storage", probe_storage},   {"straggler", probe_straggler},
+      {"exchange", probe_exchange},   {"look", probe_look},       {"machine", probe_machine},
+      {"removal", probe_removal},     {"restore", probe_restore}, {"storage", probe_storage},
+      {"straggler", probe_straggler},
   };
   return all;
 }
@@ -39,7 +40,7 @@ int run_probe_rank(RankStart start, const ProbeSeams& seams) {
         {.line = line, .work = work, .seams = seams, .rank = start.rank, .ranks = work.at("ranks").get<int>()}));
     return 0;
   } catch (const ProbeFailed& failure) {
-    line.failed(failure.what());
+    line.failed(failure.failure());
     return 1;
   } catch (const std::exception& error) {
     line.broken(error.what());

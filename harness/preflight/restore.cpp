@@ -3,8 +3,7 @@
 // what the second decoder read. Nothing is written to it (scratch.h). Everything is done in disposable processes.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
+#include <optional>
 
 #include "engine/ckpt/protocol.h"
 #include "engine/comm/collectives_over_transport.h"
@@ -21,13 +20,13 @@
 #include "harness/preflight/check.h"
 #include "harness/preflight/meeting.h"
 #include "harness/preflight/probes.h"
+#include "harness/preflight/restore.h"
 #include "harness/preflight/scratch.h"
 
 namespace firedrill::preflight {
 namespace {
 
 constexpr std::chrono::seconds deadline{120};
-constexpr std::size_t problems_shown = 5;
 
 // Finding and restoring asks for no keys.
 class NoStore final : public Store {
@@ -137,6 +136,16 @@ Result<Restored> restore(const Probe& probe, const Plan& plan, FileSystem& files
   return restored;
 }
 
+std::unique_ptr<DirectoryFileSystem> open_directory(const Probe& probe) {
+  const auto directory = probe.work.at("directory").get<std::string>();
+  probe.line.doing(fmt::format("opening {}", directory));
+  Result<std::unique_ptr<DirectoryFileSystem>> files = DirectoryFileSystem::open_root(directory);
+  if (files) return std::move(*files);
+  throw ProbeFailed({.why = describe(files.error()),
+                     .needed = "a directory that can be opened",
+                     .remedy = "give the root of the checkpoints, in which `shards` lies"});
+}
+
 Json work_of(const Options& options) {
   Plan plan;
   plan.run_id = "preflight";
@@ -145,58 +154,24 @@ Json work_of(const Options& options) {
   return {{"probe", "restore"}, {"plan", to_json(plan)}, {"directory", options.restore.string()}};
 }
 
-void judge(const Json& first, const std::vector<RankAnswer>& answers, const std::string& where, CheckResult& result) {
-  const Json& audited = first.at("audit");
-  const auto problems = audited.at("problems").get<std::vector<std::string>>();
-  for (std::size_t i = 0; i < std::min(problems.size(), problems_shown); ++i) {
-    result.findings.push_back({Standing::no_go, problems[i], "every byte as its digest says", where,
-                               "do not resume from it; an older checkpoint, or another copy"});
-  }
-  if (audited.at("damaged").get<bool>() && problems.empty()) {
-    result.findings.push_back({Standing::no_go, "damage", "no damage", where, "firedrill audit DIR names it"});
-  }
-  if (!audited.contains("newest")) {
-    result.findings.push_back({Standing::no_go, "no checkpoint", "one that stands", where,
-                               "give the root of the checkpoints, in which `shards` lies"});
-  }
-  int tensors = 0;
-  int runs = 0;
-  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
-    const Json& said = answers[rank].measured;
-    if (said.contains("error")) {
-      result.findings.push_back({Standing::no_go, said["error"].get<std::string>(),
-                                 "a restore with this job in this layout", fmt::format("{}, rank {}", where, rank),
-                                 "the job file that the checkpoint was made with, or an undamaged checkpoint"});
-      break;  // the others say the same, or that this one gave up
-    }
-    tensors += said.value("tensors", 0);
-    runs += said.value("runs", 0);
-    for (const Json& difference : said.value("different", Json::array())) {
-      result.findings.push_back({Standing::no_go, difference.get<std::string>(), "what its manifest says",
-                                 fmt::format("{}, rank {}", where, rank), "do not resume from it"});
-    }
-  }
-  result.headline =
-      fmt::format("{} restored by {} ranks: {} tensors equal to the manifest, {} parts verified by restore",
-                  first.value("found", "nothing"), answers.size(), tensors, runs);
-}
-
 }  // namespace
+
+Json probe_look(const Probe& probe) {
+  open_directory(probe);
+  return nullptr;
+}
 
 Json probe_restore(const Probe& probe) {
   const Result<Plan> plan = plan_from_json(probe.work.at("plan").get<std::string>(), "preflight");
   FD_CHECK(plan.ok(), "{}", describe(plan.error()));
-  const auto directory = probe.work.at("directory").get<std::string>();
-  probe.line.doing(fmt::format("opening {}", directory));
-  const Result<std::unique_ptr<DirectoryFileSystem>> files = DirectoryFileSystem::open_root(directory);
-  if (!files) throw ProbeFailed(describe(files.error()));
-  probe.line.doing(fmt::format("auditing {}", directory));
-  const Json audited = probe.line.meet(probe.rank == 0 ? audit_in(**files) : Json())[0];
+  const std::unique_ptr<DirectoryFileSystem> files = open_directory(probe);
+  probe.line.doing(fmt::format("auditing {}", probe.work.at("directory").get<std::string>()));
+  const Json audited = probe.line.meet(probe.rank == 0 ? audit_in(*files) : Json())[0];
   Json said = {{"audit", audited}};
   if (!audited.contains("newest")) return said;
   Result<std::unique_ptr<Meeting>> meeting = Meeting::of(probe);
-  if (!meeting) throw ProbeFailed(describe(meeting.error()));
-  const Result<Restored> restored = restore(probe, *plan, **files, audited, **meeting);
+  if (!meeting) throw no_exchange(meeting.error());
+  const Result<Restored> restored = restore(probe, *plan, *files, audited, **meeting);
   probe.line.doing("waiting for the others to restore");
   probe.line.meet();  // nobody closes a connection that another still uses
   if (!restored) {
@@ -218,8 +193,7 @@ CheckResult check_restore(Bench& bench) {
     return result;
   }
   const std::string where = options.restore.string();
-  const Result<std::vector<RankAnswer>> answers =
-      bench.team.ask(work_of(options), options.layout.world_size(), deadline);
+  const Result<std::vector<RankAnswer>> answers = bench.ask(work_of(options), options.layout.world_size(), deadline);
   if (!answers) {
     result.findings.push_back(
         {Standing::unknown, answers.error().message, "processes that restore", "here", answers.error().hint});
@@ -227,8 +201,10 @@ CheckResult check_restore(Bench& bench) {
   }
   result.findings = troubles_of(*answers, where, deadline, "look at the mount, and at what the rank was doing");
   if (!result.findings.empty()) return result;
-  result.measured = answers->front().measured;
-  judge(answers->front().measured, *answers, where, result);
+  std::vector<Json> said;
+  for (const RankAnswer& answer : *answers) said.push_back(answer.measured);
+  result.measured = said.front();
+  judge_restore(said, where, result);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/job/memory.h"
 #include "engine/job/planner.h"
 #include "engine/job/tensors.h"
+#include "engine/os/wall_clock.h"
 #include "harness/preflight/check.h"
 
 namespace firedrill::preflight {
@@ -25,6 +26,7 @@ constexpr double save_share_note = 0.1;  // of the interval between two checkpoi
 constexpr std::int64_t slack = 1 << 20;  // manifests, marks, the catalog
 constexpr std::chrono::seconds deadline_quick{20};
 constexpr std::chrono::seconds deadline_long{60};
+constexpr std::chrono::seconds deadline_of_removal{5};
 
 std::string bytes_text(std::int64_t bytes) { return rounded_bytes(static_cast<double>(bytes)); }
 std::string speed_text(double bandwidth) { return rounded_bytes(bandwidth) + "/s"; }
@@ -182,6 +184,39 @@ std::string headline_of(const Ranks& ranks, const StorageNeeds& needs) {
           : fmt::format(" (every {:.2g} s by the cluster table; --interval to judge it)", needs.interval_seconds));
 }
 
+// A name that no other run has, also not one that was killed here before: in a container process numbers come again.
+std::string scratch_name() { return fmt::format("firedrill-preflight-{}-{:x}", ::getpid(), wall_clock_now().count()); }
+
+// By one more process that can be thrown away, whatever became of those that made it, and also when all is to stop.
+// Returns what is in its way.
+std::optional<Finding> remove_scratch(Bench& bench, const std::string& scratch) {
+  const std::filesystem::path path = bench.options.directory / scratch;
+  const Result<std::vector<RankAnswer>> answers =
+      bench.team.ask({{"probe", "removal"}, {"path", path.string()}}, 1, deadline_of_removal);
+  const std::string trouble = answers ? answers->front().trouble : answers.error().message;
+  if (trouble.empty()) return std::nullopt;
+  return Finding{Standing::note, fmt::format("what the probe made may have been left behind: {}", trouble),
+                 "nothing left behind", path.string(), "remove it when the storage answers again"};
+}
+
+std::chrono::nanoseconds deadline_of(const Options& options) {
+  if (options.storage_deadline.count() > 0) return options.storage_deadline;
+  return options.level == Level::quick ? deadline_quick : deadline_long;
+}
+
+void add_numbers(const Ranks& ranks, const StorageNeeds& needs, Json& measured) {
+  const StorageSpeed speed = speed_of(ranks, needs);
+  measured["write_bandwidth"] = speed.write_bandwidth;
+  measured["read_bandwidth"] = speed.read_bandwidth;
+  measured["save_seconds"] = speed.save_seconds;
+  measured["restore_seconds"] = speed.restore_seconds;
+  measured["checkpoint_bytes"] = needs.checkpoint;
+  measured["sync_percentiles"] = {{"p50", percentile(ranks.front().file_syncs, 0.5)},
+                                  {"p95", percentile(ranks.front().file_syncs, 0.95)},
+                                  {"p99", percentile(ranks.front().file_syncs, 0.99)},
+                                  {"max", percentile(ranks.front().file_syncs, 1)}};
+}
+
 }  // namespace
 
 double percentile(std::vector<double> values, double share) {
@@ -225,18 +260,19 @@ std::vector<Finding> judge_storage(const Ranks& ranks, const StorageNeeds& needs
 }
 
 CheckResult check_storage(Bench& bench) {
+  bench.storage_answers = false;  // whatever an earlier look found
   CheckResult result;
   const StorageNeeds needs = needs_of(bench.options);
-  const bool quick = bench.options.level == Level::quick;
-  std::chrono::nanoseconds deadline = quick ? deadline_quick : deadline_long;
-  if (bench.options.storage_deadline.count() > 0) deadline = bench.options.storage_deadline;
+  const std::string scratch = scratch_name();
+  const std::chrono::nanoseconds deadline = deadline_of(bench.options);
   const Json work = {{"probe", "storage"},
                      {"directory", bench.options.directory.string()},
-                     {"scratch", fmt::format("firedrill-preflight-{}", ::getpid())},
+                     {"scratch", scratch},
                      {"bytes", bytes_of(bench.options.level)},
-                     {"alone", !quick}};
+                     {"alone", bench.options.level != Level::quick}};
   // A reader and a writer, whatever the job has.
-  const Result<std::vector<RankAnswer>> answers = bench.team.ask(work, std::max(2, needs.ranks), deadline);
+  const Result<std::vector<RankAnswer>> answers = bench.ask(work, std::max(2, needs.ranks), deadline);
+  const std::optional<Finding> left = remove_scratch(bench, scratch);
   if (!answers) {
     result.findings.push_back(
         {Standing::unknown, answers.error().message, "processes that try the storage", "here", answers.error().hint});
@@ -244,28 +280,20 @@ CheckResult check_storage(Bench& bench) {
   }
   result.findings = troubles_of(*answers, needs.where, deadline,
                                 "look at the mount (is its server there?), or give another directory");
-  if (!result.findings.empty()) {
-    result.headline = result.findings.front().measured;
-    return result;
+  if (result.findings.empty()) {
+    Ranks ranks;
+    for (const RankAnswer& answer : *answers) {
+      ranks.push_back(answer.measured.get<StorageOfRank>());
+      result.measured["ranks"].push_back(answer.measured);
+    }
+    result.findings = judge_storage(ranks, needs);
+    bench.storage_answers = result.standing() < Standing::unknown;
+    add_numbers(ranks, needs, result.measured);
+    result.headline = headline_of(ranks, needs);
   }
-  Ranks ranks;
-  for (const RankAnswer& answer : *answers) {
-    ranks.push_back(answer.measured.get<StorageOfRank>());
-    result.measured["ranks"].push_back(answer.measured);
-  }
-  result.findings = judge_storage(ranks, needs);
-  bench.storage_answers = result.standing() < Standing::unknown;
-  const StorageSpeed speed = speed_of(ranks, needs);
-  result.measured["write_bandwidth"] = speed.write_bandwidth;
-  result.measured["read_bandwidth"] = speed.read_bandwidth;
-  result.measured["save_seconds"] = speed.save_seconds;
-  result.measured["restore_seconds"] = speed.restore_seconds;
-  result.measured["checkpoint_bytes"] = needs.checkpoint;
-  result.measured["sync_percentiles"] = {{"p50", percentile(ranks.front().file_syncs, 0.5)},
-                                         {"p95", percentile(ranks.front().file_syncs, 0.95)},
-                                         {"p99", percentile(ranks.front().file_syncs, 0.99)},
-                                         {"max", percentile(ranks.front().file_syncs, 1)}};
-  result.headline = headline_of(ranks, needs);
+  // Of what does not work the numbers say little.
+  if (!bench.storage_answers) result.headline = result.findings.front().measured;
+  if (left) result.findings.push_back(*left);
   return result;
 }
 

@@ -134,7 +134,7 @@ CheckResult check_stragglers(Bench& bench) {
     return result;
   }
   const Result<std::vector<RankAnswer>> answers =
-      bench.team.ask({{"probe", "straggler"}, {"corpus", bench.options.job.data.corpus}}, world, deadline);
+      bench.ask({{"probe", "straggler"}, {"corpus", bench.options.job.data.corpus}}, world, deadline);
   if (!answers) {
     result.findings.push_back(
         {Standing::unknown, answers.error().message, fmt::format("{} processes", world), "here", answers.error().hint});

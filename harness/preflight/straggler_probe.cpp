@@ -68,7 +68,11 @@ void StragglerProbe::multiply() {
 
 void StragglerProbe::read_text() {
   std::ifstream in(file_, std::ios::binary);
-  if (!in) throw ProbeFailed(fmt::format("cannot read {}", file_));
+  if (!in) {
+    throw ProbeFailed({.why = fmt::format("cannot read {}", file_),
+                       .needed = "the job's corpus, readable for every rank",
+                       .remedy = "look whether data.corpus of the job file is there on this node"});
+  }
   in.read(text_.data(), static_cast<std::streamsize>(text_.size()));
   sink_ += digest_of(std::string_view(text_.data(), static_cast<std::size_t>(in.gcount()))).low;
 }

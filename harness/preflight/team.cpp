@@ -40,9 +40,14 @@ bool take(Member& member, const std::string& text) {
     member.answer.measured = message["done"];
     member.ended = true;
   }
-  if (key == "failed" || key == "broken") {
+  if (key == "failed") {
+    const Json& failure = message[key];
+    member.answer.failure = {.why = failure.at("why"), .needed = failure.at("needed"), .remedy = failure.at("remedy")};
+    member.answer.trouble = member.answer.failure->why;
+    member.ended = true;
+  }
+  if (key == "broken") {
     member.answer.trouble = message[key].get<std::string>();
-    member.answer.failed = key == "failed";
     member.ended = true;
   }
   if (key == "meet") {
@@ -105,12 +110,14 @@ bool hopeless(const std::vector<Member>& members) {
   return broken && std::ranges::all_of(members, [](const Member& m) { return m.ended || m.answer.waiting; });
 }
 
-void listen(std::vector<Member>& members, steady_clock::time_point until) {
+// False: it was to stop.
+bool listen(std::vector<Member>& members, steady_clock::time_point until, const std::function<bool()>& stop) {
   while (!all_ended(members) && !hopeless(members)) {
+    if (stop && stop()) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
     if (left <= 0) {
       for (Member& member : members) member.answer.timed_out = !member.ended;
-      return;
+      return true;
     }
     std::vector<pollfd> watched;
     watched.reserve(members.size());
@@ -123,21 +130,23 @@ void listen(std::vector<Member>& members, steady_clock::time_point until) {
     }
     conclude_meeting(members);
   }
+  return true;
 }
 
 }  // namespace
 
-Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chrono::nanoseconds deadline) {
+Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chrono::nanoseconds deadline,
+                                          const std::function<bool()>& stop) {
   const steady_clock::time_point until = steady_clock::now() + deadline;
   const int attempt = first_attempt + ++asked_;
   std::vector<Member> members;
-  std::optional<Error> no_start;
-  for (int rank = 0; rank < ranks && !no_start; ++rank) {
+  std::optional<Error> none;  // why there are no answers
+  for (int rank = 0; rank < ranks && !none; ++rank) {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      no_start = Error{.code = Code::unavailable,
-                       .message = fmt::format("no line to rank {}: {}", rank, strerrordesc_np(errno)),
-                       .hint = "raise the limit of open files (ulimit -n)"};
+      none = Error{.code = Code::unavailable,
+                   .message = fmt::format("no line to rank {}: {}", rank, strerrordesc_np(errno)),
+                   .hint = "raise the limit of open files (ulimit -n)"};
       break;
     }
     Member member;
@@ -147,18 +156,20 @@ Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chro
     Result<RankProcess> process = launcher_.start(
         {.rank = rank, .attempt = attempt, .payload = "preflight" + order.dump(), .channel = Descriptor(ends[1])});
     if (!process) {
-      no_start = process.error();
+      none = process.error();
       break;
     }
     member.process = std::move(*process);
     members.push_back(std::move(member));
   }
-  if (!no_start) listen(members, until);
+  if (!none && !listen(members, until, stop)) {
+    none = Error{.code = Code::aborted, .message = "it was interrupted", .hint = "run it again"};
+  }
   for (const Member& member : members) (void)launcher_.signal(member.process, SIGKILL).ok();
   for (Member& member : members) {
     if (!launcher_.reap(member.process, patience_with_killed)) abandoned_ = true;
   }
-  if (no_start) return *no_start;
+  if (none) return *none;
   std::vector<RankAnswer> answers;
   for (Member& member : members) {
     if (!member.ended && member.answer.trouble.empty()) {
@@ -185,7 +196,11 @@ std::vector<Finding> troubles_of(const std::vector<RankAnswer>& answers, const s
   if (culprit < 0) return {};
   const RankAnswer& answer = answers[static_cast<std::size_t>(culprit)];
   const auto seconds = std::chrono::duration<double>(deadline).count();
-  Finding finding{.standing = answer.timed_out || answer.failed ? Standing::no_go : Standing::unknown,
+  if (answer.failure) {
+    return {{Standing::no_go, fmt::format("rank {}: {}", culprit, answer.trouble), answer.failure->needed, where,
+             answer.failure->remedy}};
+  }
+  Finding finding{.standing = answer.timed_out ? Standing::no_go : Standing::unknown,
                   .measured = fmt::format("rank {}: {}, at: {}", culprit, answer.trouble, answer.doing),
                   .needed = fmt::format("an answer within {:.0f} s", seconds),
                   .where = where,

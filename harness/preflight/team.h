@@ -3,33 +3,38 @@
 // part of the answer. One that cannot even be killed (a hung mount) is left behind: abandoned() says so, and the
 // launcher must then not be destroyed, which would wait for it.
 //
-// Threads: one. Errors: unavailable (no process can be started).
+// Threads: one. Errors: unavailable (no process can be started), aborted (it was to stop).
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/base/result.h"
 #include "engine/os/launcher.h"
 #include "harness/preflight/finding.h"
+#include "harness/preflight/line.h"
 
 namespace firedrill::preflight {
 
 struct RankAnswer {
-  Json measured;           // absent (null) if it did not get to its end
-  std::string trouble;     // why; empty: it did
-  std::string doing;       // the last thing that it was about to do
-  bool waiting = false;    // it was waiting for the other ranks
-  bool timed_out = false;  // it was ended by the deadline
-  bool failed = false;     // by its own word what was looked at does not work; with trouble
+  Json measured;                             // absent (null) if it did not get to its end
+  std::string trouble;                       // why; empty: it did
+  std::string doing;                         // the last thing that it was about to do
+  bool waiting = false;                      // it was waiting for the other ranks
+  bool timed_out = false;                    // it was ended by the deadline
+  std::optional<ProbeFailure> failure = {};  // by its own word what was looked at does not work; with trouble
 };
 
 class Team {
  public:
   explicit Team(Launcher& launcher) : launcher_(launcher) {}
-  // Starts `ranks` processes, lets each do `work` (see rank.h), and returns what each had to say.
-  Result<std::vector<RankAnswer>> ask(const Json& work, int ranks, std::chrono::nanoseconds deadline);
+  // Starts `ranks` processes, lets each do `work` (see rank.h), and returns what each had to say. `stop` is asked again
+  // and again: true ends them.
+  Result<std::vector<RankAnswer>> ask(const Json& work, int ranks, std::chrono::nanoseconds deadline,
+                                      const std::function<bool()>& stop = {});
   bool abandoned() const { return abandoned_; }
 
  private:
