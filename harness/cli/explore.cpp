@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "harness/cli/golden_place.h"
 #include "harness/cli/inputs.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/stop_on_signal.h"
 #include "harness/cli/verb.h"
 #include "harness/explore/swarm/trials.h"
 #include "harness/mutants/mutants.h"
@@ -38,35 +38,6 @@ struct ExploreArguments {
   std::string world;  // empty: the scenario's
   std::string corpus;
   int ranks = 4;
-};
-
-// A signal can reach nothing but what is static.
-std::atomic<bool>& interrupted() {
-  static std::atomic<bool> flag{false};
-  return flag;
-}
-
-// Ctrl-C ends the exploration after the trials under way; a second one ends the program.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    interrupted() = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted() = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &interrupt_before_);
-    sigaction(SIGTERM, &action, &terminate_before_);
-  }
-  ~StopOnSignal() {
-    sigaction(SIGINT, &interrupt_before_, nullptr);
-    sigaction(SIGTERM, &terminate_before_, nullptr);
-  }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-
- private:
-  struct sigaction interrupt_before_ = {};
-  struct sigaction terminate_before_ = {};
 };
 
 // The program's own bytes: a golden that another build computed proves nothing about this one.
@@ -139,7 +110,7 @@ TrialsOptions options_of(const ExploreArguments& arguments, const CommonOptions&
   if (!common.out.empty()) options.failures = common.out / "failures";
   options.session.golden_directory = golden_directory_of(arguments.given);
   options.session.memo_bytes = std::size_t{256} << 20;  // of many variants and layouts
-  options.stop = &interrupted();
+  options.stop = &StopOnSignal::came();
   return options;
 }
 
@@ -303,7 +274,7 @@ Result<TrialsResult> explore(const Plan& base, TrialsOptions& options, const Exp
     std::error_code failed;
     fs::create_directories(options.session.golden_cache, failed);  // writing says what is wrong
   }
-  const StopOnSignal stop;
+  const StopOnSignal stop;  // the exploration ends after the trials under way
   Progress progress(streams, static_cast<std::size_t>(arguments.trials), common.quiet);
   const auto tell = [&](const TrialsResult& so_far) {
     progress.doing(
