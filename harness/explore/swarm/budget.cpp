@@ -15,6 +15,12 @@ bool loses_a_node(const FaultSpec& fault) {
 
 int nodes_of(const Job& job, const Layout& layout) { return node_of(job, layout.world_size() - 1) + 1; }
 
+// Nobody else lists what the only rank of an attempt does not see.
+bool blinds_the_only_rank(const Plan& plan, const FaultSpec& fault) {
+  const bool hides = fault.kind == FaultKind::stale_listing || fault.kind == FaultKind::late_visibility;
+  return hides && fault.at.phase == Phase::find && plan.layout_of(fault.at.attempt.value_or(1)).world_size() == 1;
+}
+
 void add_missing_nodes(const Plan& plan, std::vector<std::string>& reasons) {
   const auto lost = static_cast<int>(std::ranges::count_if(plan.faults, loses_a_node));
   const RecoverySpec& recovery = plan.recovery;
@@ -56,6 +62,7 @@ std::vector<std::string> beyond_budget(const Plan& plan) {
   for (std::string& reason : mistakes_in_number(plan.faults)) reasons.push_back(std::move(reason));
   for (const FaultSpec& fault : plan.faults) {
     if (hits_the_only_checkpoint(plan, fault)) reasons.emplace_back("the only checkpoint may be damaged");
+    if (blinds_the_only_rank(plan, fault)) reasons.emplace_back("a checkpoint may be hidden from the only rank");
   }
   add_missing_nodes(plan, reasons);
   return reasons;
