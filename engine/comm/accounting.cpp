@@ -1,6 +1,7 @@
 #include "engine/comm/accounting.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace firedrill {
@@ -28,6 +29,15 @@ class AccountedReduction final : public PendingReduction {
   Account& account_;
   Account::Entry entry_;
 };
+
+std::int64_t bytes_of(const Value& value) { return value ? static_cast<std::int64_t>(value.bytes_total()) : 0; }
+
+// Nearest rank; `times` is not empty and is left in another order.
+Duration lower_quartile(std::vector<Duration>& times) {
+  const auto at = times.begin() + static_cast<std::ptrdiff_t>((times.size() + 3) / 4 - 1);
+  std::nth_element(times.begin(), at, times.end());
+  return *at;
+}
 
 // Makes the call with its account open.
 template <class Inner>
@@ -94,13 +104,27 @@ Account::Scope::~Scope() {
   account_.current_ = none;
 }
 
-void Account::sent(std::int64_t bytes) {
+void Account::sent(int peer, std::int64_t bytes, Duration time) {
   if (current_ != none) exchanges_[current_].bytes += bytes;
+  use(Way::to, peer, bytes, time);
 }
 
-void Account::waited(Duration time) {
+void Account::received(int peer, std::int64_t bytes, Duration time, std::optional<Duration> under_way) {
   of(position_.phase).waiting += time;
   if (current_ != none) exchanges_[current_].spent.waiting += time;
+  if (under_way) use(Way::from, peer, bytes, *under_way);
+}
+
+void Account::use(Way way, int peer, std::int64_t bytes, Duration time) {
+  // Of a save all talk to all: what that would say is not worth a thousand lines.
+  if (position_.phase < Phase::input || position_.phase > Phase::optimizer) return;
+  Link& link = links_[{peer, way}];
+  if (link.words == 0) {
+    link.words = observer_.intern((way == Way::to ? "to " : "from ") + std::to_string(peer));
+  }
+  LinkUse& used = link.by_phase[static_cast<std::size_t>(position_.phase)];
+  used.bytes += bytes;
+  used.times.push_back(time);
 }
 
 void Account::tell(EventKind kind, NameId name, NameId detail, std::int64_t a, std::int64_t b, std::int64_t c) {
@@ -122,6 +146,28 @@ void Account::tell_pipeline() {
   for (const Phase phase : {Phase::forward, Phase::backward}) busy += of(phase).time - of(phase).waiting;
   tell(EventKind::time_spent, observer_.intern("pipeline"), 0, window.count(), (window - busy).count(),
        forward_began_.count());
+}
+
+void Account::tell_links() {
+  for (auto& [place, link] : links_) {
+    for (std::size_t phase = 0; phase < link.by_phase.size(); ++phase) {
+      LinkUse& used = link.by_phase[phase];
+      if (used.times.empty()) continue;
+      const auto messages = static_cast<std::int64_t>(used.times.size());
+      observer_.event({.kind = EventKind::exchanged,
+                       .phase = static_cast<Phase>(phase),
+                       .rank = static_cast<std::int16_t>(position_.rank),
+                       .attempt = position_.attempt,
+                       .step = step_,
+                       .a = used.bytes,
+                       .b = lower_quartile(used.times).count() * messages,
+                       .c = messages,
+                       .name = observer_.intern("link"),
+                       .detail = link.words});
+      used.bytes = 0;
+      used.times.clear();
+    }
+  }
 }
 
 // Of the step that the account was for; the next one is the position's.
@@ -154,6 +200,7 @@ void Account::tell() {
     exchanged.calls = exchanged.bytes = 0;
     exchanged.spent = {};
   }
+  tell_links();
   phases_ = {};
   ran_forward_ = false;
   backward_ended_ = Time{0};
@@ -161,14 +208,19 @@ void Account::tell() {
 }
 
 Status AccountingTransport::send(int peer, Tag tag, const Value& value, Time deadline) {
-  if (value) account_.sent(static_cast<std::int64_t>(value.bytes_total()));
-  return inner_.send(peer, tag, value, deadline);
+  const std::int64_t bytes = bytes_of(value);
+  const Time before = account_.now();
+  Status sent = inner_.send(peer, tag, value, deadline);
+  account_.sent(peer, bytes, account_.now() - before);
+  return sent;
 }
 
 Result<Value> AccountingTransport::recv(int peer, Tag tag, Time deadline) {
   const Time before = account_.now();
   Result<Value> value = inner_.recv(peer, tag, deadline);
-  account_.waited(account_.now() - before);
+  const Duration waited = account_.now() - before;
+  const auto under_way = arrivals_ != nullptr && value ? arrivals_->under_way(peer, tag) : std::nullopt;
+  account_.received(peer, value ? bytes_of(*value) : 0, waited, under_way);
   return value;
 }
 

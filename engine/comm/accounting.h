@@ -1,5 +1,8 @@
 // Accounting: where the time of one task of a rank goes, by phase and by group, what it sends, and how long it waits
-// for peers. Told as events once per step, when the next one begins: time_spent and exchanged.
+// for peers; in the phases of a training step also by peer and direction (group `link`, operation `to 3`, `from 3`: how
+// long sending took, or how long the peer's messages were under way, where the transport can tell; each as the lower
+// quartile of the messages times their number, since what else keeps a machine busy only ever adds to some of them).
+// Told as events once per step, when the next one begins: time_spent and exchanged.
 //
 // Decorators around the outermost collectives and transport of the task, and a listener of its Position. They read the
 // clock, which costs no virtual time, and change nothing: no bit, no call, no order. Time inside a call counts for the
@@ -11,10 +14,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "engine/seam/arrivals.h"
 #include "engine/seam/clock.h"
 #include "engine/seam/collectives.h"
 #include "engine/seam/observer.h"
@@ -63,8 +70,9 @@ class Account final : public PhaseListener {
     Time began_;
   };
   void count_call(Entry entry) { ++exchanges_[entry].calls; }
-  void sent(std::int64_t bytes);
-  void waited(Duration time);
+  // A message to or from a peer, and what the task's call of it took.
+  void sent(int peer, std::int64_t bytes, Duration time);
+  void received(int peer, std::int64_t bytes, Duration time, std::optional<Duration> under_way);
   Time now() const { return clock_.now(); }
 
  private:
@@ -81,10 +89,21 @@ class Account final : public PhaseListener {
     std::int64_t bytes = 0;
     Spent spent;
   };
+  struct LinkUse {
+    std::int64_t bytes = 0;
+    std::vector<Duration> times;  // one for each message
+  };
+  struct Link {
+    NameId words = 0;  // "to 3"
+    std::array<LinkUse, phase_count> by_phase;
+  };
+  enum class Way : std::uint8_t { to, from };
   static constexpr Entry none = ~Entry{0};
 
   void book();
   void tell();
+  void tell_links();
+  void use(Way way, int peer, std::int64_t bytes, Duration time);
   void tell_pipeline();
   void tell(EventKind kind, NameId name, NameId detail, std::int64_t a, std::int64_t b, std::int64_t c);
   Spent& of(Phase phase) { return phases_[static_cast<std::size_t>(phase)]; }
@@ -97,6 +116,7 @@ class Account final : public PhaseListener {
   Time mark_;              // everything before it is booked
   std::array<Spent, phase_count> phases_;
   std::vector<Exchanged> exchanges_;  // few: found by walking; kept from step to step
+  std::map<std::pair<int, Way>, Link> links_;
   Entry current_ = none;
   bool ran_forward_ = false;
   Time forward_began_{0};
@@ -105,12 +125,15 @@ class Account final : public PhaseListener {
 
 class AccountingTransport final : public ForwardingTransport {
  public:
-  AccountingTransport(Transport& inner, Account& account) : ForwardingTransport(inner), account_(account) {}
+  // `arrivals`: of the messages of `inner`; nullptr: nobody can tell.
+  AccountingTransport(Transport& inner, Account& account, const Arrivals* arrivals)
+      : ForwardingTransport(inner), account_(account), arrivals_(arrivals) {}
   Status send(int peer, Tag tag, const Value& value, Time deadline) override;
   Result<Value> recv(int peer, Tag tag, Time deadline) override;
 
  private:
   Account& account_;
+  const Arrivals* arrivals_;
 };
 
 class AccountingCollectives final : public ForwardingCollectives {

@@ -24,14 +24,15 @@ struct Envelope {
   Tag tag = 0;
   std::uint32_t outline_size = 0;  // bytes of the Value's outline, which follows
   std::uint64_t bytes = 0;         // bytes of its buffers, which follow that
+  std::int64_t sent = 0;           // when, in nanoseconds of the sender's steady clock
 };
 
-inline constexpr std::size_t envelope_size = 48;
+inline constexpr std::size_t envelope_size = 56;
 inline constexpr std::uint32_t outline_bytes_max = 64U << 20;
 
 inline void write_envelope(const Envelope& envelope, ByteWriter& out) {
   out.number(envelope.kind).number(envelope.from).number(envelope.attempt).number(envelope.outline_size);
-  out.digest(envelope.run).number(envelope.tag).number(envelope.bytes);
+  out.digest(envelope.run).number(envelope.tag).number(envelope.bytes).number(envelope.sent);
 }
 
 // Nothing: these bytes are no envelope.
@@ -45,6 +46,7 @@ inline std::optional<Envelope> read_envelope(std::span<const std::byte> bytes) {
   envelope.run = in.digest();
   envelope.tag = in.number<Tag>();
   envelope.bytes = in.number<std::uint64_t>();
+  envelope.sent = in.number<std::int64_t>();
   if (!in.ok() || (envelope.kind != EnvelopeKind::hello && envelope.kind != EnvelopeKind::message)) return std::nullopt;
   return envelope;
 }

@@ -2,9 +2,11 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -23,6 +25,10 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 namespace {
+
+std::int64_t steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
 
 Error aborted_by_peer(int peer, std::string_view why) {
   return Error{.code = Code::aborted, .message = fmt::format("rank {} is gone: {}", peer, why)};
@@ -56,12 +62,18 @@ struct TcpTransport::State {
   struct Message {
     Value value;
     int sent_in = 0;  // the attempt that it says
+    Duration under_way{0};
+  };
+  struct Taken {
+    Tag tag = 0;
+    Duration under_way{0};
   };
   struct Peer {
     std::shared_ptr<TcpConnection> connection;
     std::optional<std::string> ended;  // why
     std::map<Tag, std::deque<Message>> inbox;
     std::optional<int> told_of;  // the attempt of the last message told of
+    std::optional<Taken> taken;  // the last message
   };
 
   const TcpTransportOptions options;
@@ -172,7 +184,10 @@ void TcpTransport::State::deliver(int from, const Envelope& envelope, Value valu
     ++foreign_dropped;
     return;
   }
-  peer(from).inbox[envelope.tag].push_back({.value = std::move(value), .sent_in = envelope.attempt});
+  // Clocks of two nodes may differ by more than a message takes.
+  const Duration under_way{std::max<std::int64_t>(0, steady_now() - envelope.sent)};
+  peer(from).inbox[envelope.tag].push_back(
+      {.value = std::move(value), .sent_in = envelope.attempt, .under_way = under_way});
 }
 
 void TcpTransport::State::end(int rank, const std::string& why) {
@@ -265,7 +280,9 @@ Status TcpTransport::send(int peer, Tag tag, const Value& value, Time deadline) 
   }
   const auto written = std::make_shared<bool>(false);
   asio::post(state.io, [&state, connection = to.connection, tag, value, written] {
-    connection->send(state.envelope(EnvelopeKind::message, tag), value, [&state, written] {
+    Envelope envelope = state.envelope(EnvelopeKind::message, tag);
+    envelope.sent = steady_now();
+    connection->send(envelope, value, [&state, written] {
       const std::lock_guard handler_lock(state.mutex);
       *written = true;
     });
@@ -294,6 +311,7 @@ Result<Value> TcpTransport::recv(int peer, Tag tag, Time deadline) {
     State::Message message = std::move(messages->front());
     messages->pop_front();
     if (messages->empty()) from.inbox.erase(tag);
+    from.taken = {.tag = tag, .under_way = message.under_way};
     const bool first = std::exchange(from.told_of, message.sent_in) != message.sent_in;
     lock.unlock();
     if (first && state.tell_first) state.tell_first(peer, message.sent_in);
@@ -302,6 +320,13 @@ Result<Value> TcpTransport::recv(int peer, Tag tag, Time deadline) {
   if (from.ended) return aborted_by_peer(peer, *from.ended);
   FD_CHECK(!done, "a receive that ended without a reason");
   return Error{.code = Code::timeout, .message = fmt::format("no message {:#x} from rank {} in time", tag, peer)};
+}
+
+std::optional<Duration> TcpTransport::under_way(int peer, Tag tag) const {
+  const std::lock_guard lock(state_->mutex);
+  const std::optional<State::Taken>& taken = state_->peer(peer).taken;
+  if (!taken || taken->tag != tag) return std::nullopt;
+  return taken->under_way;
 }
 
 void TcpTransport::abort(const Error& reason) {

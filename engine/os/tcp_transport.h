@@ -18,7 +18,7 @@
 
 #include "engine/base/digest.h"
 #include "engine/os/steady_clock.h"
-#include "engine/seam/transport.h"
+#include "engine/seam/arrivals.h"
 
 namespace firedrill {
 
@@ -32,7 +32,7 @@ struct TcpTransportOptions {
   std::uint64_t message_bytes_max = std::uint64_t{1} << 34;
 };
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public Transport, public Arrivals {
  public:
   // Binds and listens at a free port. Errors: unavailable, invalid_input (the address).
   static Result<std::unique_ptr<TcpTransport>> listen(const TcpTransportOptions& options);
@@ -45,6 +45,7 @@ class TcpTransport final : public Transport {
   Status send(int peer, Tag tag, const Value& value, Time deadline) override;
   Result<Value> recv(int peer, Tag tag, Time deadline) override;
   void abort(const Error& reason) override;
+  std::optional<Duration> under_way(int peer, Tag tag) const override;
 
   // `tell` is called with the first message taken from each peer, and with the first of each other attempt of it (which
   // there must not be): by the thread that takes it, with the attempt that the message carries. Set before connect.

@@ -20,6 +20,7 @@ void RankTransport::clear() {
   connected_ = false;
   aborted_ = false;
   closed_at_ = never;
+  taken_ = {};
 }
 
 int RankTransport::rank() const { return rank_.number(); }
@@ -71,14 +72,15 @@ Status RankTransport::send(int peer, Tag tag, const Value& value, Time) {
   to.deliver({.from = rank(),
               .attempt = rank_.attempt().number(),
               .tag = tag,
+              .sent = scheduler.now(),
               .arrival = scheduler.now() + latency + transfer,
               .value = value});
   return {};
 }
 
 void RankTransport::take_late(int from, int sent_in, Tag tag, const Value& value) {
-  messages_.push_back(
-      {.from = from, .attempt = sent_in, .tag = tag, .arrival = rank_.scheduler().now(), .value = value});
+  const Time now = rank_.scheduler().now();
+  messages_.push_back({.from = from, .attempt = sent_in, .tag = tag, .sent = now, .arrival = now, .value = value});
 }
 
 bool RankTransport::may_take(const Message& message) const {
@@ -107,6 +109,7 @@ Result<Value> RankTransport::recv(int peer, Tag tag, Time deadline) {
     const bool there = message != messages_.end();
     if (there && message->arrival <= scheduler.now()) {
       Value value = std::move(message->value);
+      taken_ = {.from = peer, .tag = tag, .under_way = message->arrival - message->sent};
       const auto& on_message = rank_.attempt().on_message;
       if (on_message) on_message(rank(), peer, message->attempt);
       messages_.erase(message);
@@ -131,6 +134,11 @@ Status RankTransport::wait_for_message(int peer, Tag tag, Time until) {
   std::erase_if(receivers_, [&self](const Receiver& receiver) { return receiver.fiber == &self; });
   if (waited && aborted_) return abort_reason_;
   return waited;
+}
+
+std::optional<Duration> RankTransport::under_way(int peer, Tag tag) const {
+  if (taken_.from != peer || taken_.tag != tag) return std::nullopt;
+  return taken_.under_way;
 }
 
 void RankTransport::abort(const Error& reason) {

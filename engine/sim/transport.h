@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/seam/transport.h"
+#include "engine/seam/arrivals.h"
 #include "engine/sim/fiber_pool.h"
 
 namespace firedrill::sim {
 
 class SimRank;
 
-class RankTransport final : public Transport {
+class RankTransport final : public Transport, public Arrivals {
  public:
   explicit RankTransport(SimRank& rank) : rank_(rank) {}
 
@@ -27,6 +27,7 @@ class RankTransport final : public Transport {
   Status send(int peer, Tag tag, const Value& value, Time deadline) override;
   Result<Value> recv(int peer, Tag tag, Time deadline) override;
   void abort(const Error& reason) override;
+  std::optional<Duration> under_way(int peer, Tag tag) const override;
 
   // A message of another attempt that has been on its way until now.
   void take_late(int from, int sent_in, Tag tag, const Value& value);
@@ -39,8 +40,14 @@ class RankTransport final : public Transport {
     int from = 0;
     int attempt = 0;  // of the sender
     Tag tag = 0;
+    Time sent{0};
     Time arrival{0};
     Value value;
+  };
+  struct Taken {
+    int from = -1;
+    Tag tag = 0;
+    Duration under_way{0};
   };
   struct Receiver {
     int from = 0;
@@ -56,6 +63,7 @@ class RankTransport final : public Transport {
   SimRank& rank_;
   std::vector<Message> messages_;    // sent and not yet taken, in the order sent
   std::vector<Receiver> receivers_;  // tasks of this rank that wait
+  Taken taken_;                      // the last one
   bool connected_ = false;
   bool aborted_ = false;
   Error abort_reason_;

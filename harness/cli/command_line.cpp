@@ -214,6 +214,7 @@ const std::vector<Verb>& verbs() {
       {"preflight", "Go or no-go before a long run: machine, storage, network, drills", add_preflight, false,
        "--seed --filter"},
       {"fit", "Plan a job's memory: does a layout fit, or which ones do", add_fit, false, "--seed --filter"},
+      {"diagnose", "Say who holds a kept run up, and why", add_diagnose, false, "--seed --mutant --set --filter"},
       {"report", "Tell a kept run as metrics, trace or page", add_report, false, "--seed --mutant --set --filter"},
       {"list", "List faults, properties, scenarios, mutants or jobs", add_list, false, "--seed --mutant --set"},
   };

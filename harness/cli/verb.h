@@ -52,6 +52,7 @@ Work add_crashcheck(CLI::App& app);
 Work add_explore(CLI::App& app);
 Work add_fit(CLI::App& app);
 Work add_preflight(CLI::App& app);
+Work add_diagnose(CLI::App& app);
 Work add_report(CLI::App& app);
 Work add_list(CLI::App& app);
 

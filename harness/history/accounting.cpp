@@ -67,6 +67,7 @@ class Reader {
     }
     for (const std::uint32_t i : history_.of(EventKind::exchanged)) {
       const Event& event = history_[i];
+      if (history_.text(event.name) == link_group) continue;  // the same once more, by peer
       auto& [calls, samples] =
           exchanged_[{std::string(history_.text(event.name)), std::string(history_.text(event.detail))}];
       calls += event.c;

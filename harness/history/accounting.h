@@ -9,11 +9,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/history/history.h"
 
 namespace firedrill {
+
+// The group under which `exchanged` tells what went to single peers (operation `to 3`; b: time in sends) and came from
+// them (`from 3`; b: how long the messages were under way).
+inline constexpr std::string_view link_group = "link";
 
 // Of one figure over all ranks and steps (nearest-rank percentiles).
 struct Spread {

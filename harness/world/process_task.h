@@ -18,6 +18,7 @@
 #include "engine/os/channel.h"
 #include "engine/os/directory_file_system.h"
 #include "engine/os/process_host.h"
+#include "engine/os/tcp_transport.h"
 #include "engine/seam/parts.h"
 #include "engine/train/device/job_compute.h"
 #include "faults/faulty_collectives.h"
@@ -36,7 +37,7 @@ namespace firedrill {
 // The seams of this process, as both tasks of the rank share them.
 struct SharedSeams {
   DirectoryFileSystem& files;
-  Transport& transport;
+  TcpTransport& transport;
   Store& store;
   Clock& clock;
   ProcessHost& host;
@@ -63,7 +64,8 @@ class TaskParts final : private Effects {
         store_(pulsed_store_, injector_),
         compute_(kernels_, injector_),
         account_(plan.accounting ? std::make_unique<Account>(seams.clock, position_, seams.observer, aside) : nullptr),
-        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_) : nullptr),
+        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_, &seams.transport)
+                                      : nullptr),
         noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : messages()),
         over_transport_(noted_, compute_, position_, seams.observer),
         nccl_(line ? std::make_unique<NcclCollectives>(std::move(line), compute_,

@@ -60,7 +60,9 @@ class SimWorld::TaskBox final : private Effects {
         account_(world.subject_.plan.accounting
                      ? std::make_unique<Account>(seams_.clock, position_, observer_, task.aside)
                      : nullptr),
-        accounted_transport_(account_ ? std::make_unique<AccountingTransport>(messages(), *account_) : nullptr),
+        accounted_transport_(
+            account_ ? std::make_unique<AccountingTransport>(messages(), *account_, &attempt.rank(rank).transport())
+                     : nullptr),
         noted_(accounted_transport_ ? static_cast<Transport&>(*accounted_transport_) : messages()),
         plain_collectives_(noted_, compute_, position_, observer_),
         guard_(make_guard(layout_.guard)),

@@ -1,0 +1,29 @@
+// What can hold a run up, one function for each place to look at, in the order of diagnosis. Pure functions of figures.
+#pragma once
+
+#include <vector>
+
+#include "harness/diagnose/diagnose.h"
+
+namespace firedrill {
+
+// Ranks whose parts of a step stand out among those that do the same work; input that holds up all of them.
+std::vector<Cause> slow_ranks(const Figures& figures);
+std::vector<Cause> unbalanced_stages(const Figures& figures);
+std::vector<Cause> slow_links(const Figures& figures);
+// Gradients in so many small calls that each costs its latency.
+std::vector<Cause> small_buckets(const Figures& figures);
+// tp and cp groups that lie on several nodes.
+std::vector<Cause> spread_groups(const Figures& figures);
+// Parts that all ranks spend more on than in the other run.
+std::vector<Cause> grown_parts(const Figures& figures, const Figures& against);
+
+// How many times as long; of a normal of 0 nanoseconds as of 1.
+double ratio_of(std::int64_t value, std::int64_t normal);
+// Whether `whole` would be shorter enough without `cost`.
+bool counts(std::int64_t cost, std::int64_t whole);
+
+// The size of a message of which half the time is latency: below it, smaller messages are no faster.
+std::int64_t half_speed_bytes(const Plan& plan);
+
+}  // namespace firedrill
