@@ -1,68 +1,10 @@
-#include "harness/check/attribution.h"
-#include "harness/check/property_expect.h"
+#include "harness/check/calls_fixture.h"
 
 namespace firedrill {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::string_view dp = "dp[0-3]";
-constexpr std::string_view world = "world[0-3]";
-
-// Four ranks with a guard, in an attempt that fails.
-class CallsTest : public ::testing::Test {
- protected:
-  CallsTest() : drill_(4) {
-    drill_.plan.layout = Layout{.dp = 4, .guard = Guard::record};
-    drill_.start_fresh();
-  }
-
-  struct Spoken {
-    std::string_view stream = dp;
-    std::int64_t sequence = 4;
-    std::int64_t step = 5;
-    Phase phase = Phase::exchange;
-    bool completed = false;
-    int waited_for = -1;
-    std::string_view call = "all_reduce f32 sum gradients";
-    std::int64_t count = 8;
-    bool damaged = false;
-  };
-  void record(int rank, const Spoken& spoken) {
-    const std::string print = fmt::format("{} {} {}", spoken.call, spoken.step, spoken.count);
-    drill_.add(EventKind::call_record,
-               {.rank = rank,
-                .step = spoken.step,
-                .phase = spoken.phase,
-                .a = spoken.sequence,
-                .b = spoken.count,
-                .c = spoken.completed ? 1 : -1 - spoken.waited_for - (spoken.damaged ? 131072 : 0),
-                .name = spoken.stream,
-                .detail = spoken.call,
-                .digest = digest_of(print)});
-  }
-  void gives_up(int rank, std::int64_t step, Phase phase) {
-    drill_.add(EventKind::call_record, {.rank = rank, .step = step, .phase = phase, .a = -1, .detail = "abort"});
-  }
-  void fire(FaultKind kind, int rank, std::int64_t step = 5, Phase phase = Phase::exchange,
-            std::string_view call = {}) {
-    drill_.plan.faults = {{.kind = kind, .at = {.rank = rank}}};
-    drill_.add(EventKind::fault_fired, {.rank = rank, .step = step, .phase = phase, .a = 0, .detail = call});
-  }
-  void end() { drill_.add(EventKind::attempt_ended, {.a = 0, .b = 4, .c = 0}); }
-
-  std::optional<Blame> blame() {
-    History history(drill_.tables);
-    for (const Event& event : drill_.events) history.append(event);
-    const Case run(history, drill_.plan);
-    return blame_of(run, run.attempts().front());
-  }
-  void expect_agree_fails(std::string_view evidence) { expect_fail(drill_, judge_collectives_agree, evidence); }
-  void expect_agree() { expect_pass(drill_, judge_collectives_agree); }
-
-  DrillBuilder drill_;
-};
 
 TEST_F(CallsTest, MembersThatToldOtherCallsOfAStepDisagree) {
   const auto tell = [this](int rank, std::int64_t calls, std::string_view prints) {
@@ -348,6 +290,21 @@ TEST_F(CallsTest, WhatTwoDisagreeAboutIsNamedWhereTheOtherGroupsOfTheirKindComeF
   ASSERT_TRUE(found);
   EXPECT_THAT(found->ranks, ElementsAre(2, 3));
   EXPECT_EQ(found->phase, Phase::backward);
+}
+
+TEST_F(CallsTest, WhoeverWaitsForOneOfTwoThatWaitForEachOtherHasNotBeenPassedBy) {
+  constexpr std::string_view lanes = "all_reduce f32 sum gradients.cp";
+  constexpr std::string_view replicas = "all_reduce f32 sum gradients.layers";
+  record(1, {.stream = "cp[0-1]", .sequence = 3, .completed = true, .call = lanes});
+  record(3, {.stream = "cp[2-3]", .sequence = 3, .completed = true, .call = lanes});
+  record(0, {.stream = "cp[0-1]", .waited_for = 1, .call = lanes});
+  record(2, {.stream = "cp[2-3]", .waited_for = 3, .call = lanes});
+  record(1, {.stream = "dp[1,3]", .waited_for = 3, .call = replicas});
+  record(3, {.stream = "dp[1,3]", .waited_for = 1, .call = replicas});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::link);
+  EXPECT_THAT(found->ranks, ElementsAre(1, 3));
 }
 
 TEST_F(CallsTest, WhatTheOtherTaskOfARankThatEndedByItselfLeftOpenIsAConsequence) {

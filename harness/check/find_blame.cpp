@@ -37,8 +37,8 @@ class Finder {
     if (!blame) blame = one_too_many(waits);
     if (!blame) blame = dead(waits);
     if (!blame) blame = lost_behind();
-    if (!blame) blame = passed_by();
     if (!blame) blame = locked();
+    if (!blame) blame = passed_by();
     if (!blame) blame = missing(waits);
     if (!blame) blame = link();
     if (!blame) return std::nullopt;
