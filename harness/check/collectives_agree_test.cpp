@@ -1,4 +1,4 @@
-#include "harness/check/calls_fixture.h"
+#include "harness/check/test_calls.h"
 
 namespace firedrill {
 namespace {

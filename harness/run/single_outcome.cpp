@@ -159,12 +159,20 @@ class Attribution {
     });
   }
 
+  // Whoever had finished by then was hit no more.
+  bool had_finished(int rank) const {
+    return std::ranges::any_of(run_.history().of(EventKind::rank_ended), [&](std::uint32_t position) {
+      const Event& event = run_.event(position);
+      return event.attempt == fired_.attempt && event.rank == rank && event.a == 0;
+    });
+  }
+
   std::vector<int> hit_ranks() const {
     std::vector<int> ranks;
     for (int rank = 0; rank < run_.plan().layout.world_size(); ++rank) {
       const bool of_node = fault_.kind == FaultKind::kill_node &&
                            node_of(run_.plan().job, rank) == node_of(run_.plan().job, fired_.rank);
-      if (of_node || rank == fired_.rank) ranks.push_back(rank);
+      if ((of_node && !had_finished(rank)) || rank == fired_.rank) ranks.push_back(rank);
     }
     return ranks;
   }
