@@ -121,13 +121,17 @@ TEST(FaultMistakes, StepsAreHeldAgainstWhatHappensOutsideOfThem) {
 }
 
 TEST(FaultMistakes, OperationsThatNoRankDoesInAPhaseAreRefusedWithThoseItDoes) {
-  const std::vector<FaultSpec> never = {
-      at_call(0, Phase::save, SeamOp::store),         at_call(0, Phase::save, FileOp::rename),
-      at_call(0, Phase::commit, FileOp::remove),      at_call(0, Phase::validate, FileOp::write),
-      at_call(0, Phase::retire, SeamOp::collective),  at_call(0, Phase::retire, FileOp::write),
-      at_call(0, Phase::find, FileOp::remove),        at_call(0, Phase::restore, FileOp::list),
-      at_call(0, Phase::rendezvous, SeamOp::compute), at_call(0, Phase::rendezvous, FileOp::read),
-      at_call(0, Phase::none, FileOp::stat)};
+  const std::vector<FaultSpec> never = {at_call(0, Phase::save, SeamOp::store),
+                                        at_call(0, Phase::save, FileOp::rename),
+                                        at_call(0, Phase::commit, FileOp::remove),
+                                        at_call(0, Phase::validate, FileOp::write),
+                                        at_call(0, Phase::retire, SeamOp::collective),
+                                        at_call(0, Phase::retire, FileOp::write),
+                                        at_call(0, Phase::find, FileOp::make_directory),
+                                        at_call(0, Phase::restore, FileOp::list),
+                                        at_call(0, Phase::rendezvous, SeamOp::compute),
+                                        at_call(0, Phase::rendezvous, FileOp::read),
+                                        at_call(0, Phase::none, FileOp::stat)};
   for (FaultSpec fault : never) {
     for (const int rank : {0, 1}) {
       fault.at.rank = rank;

@@ -24,6 +24,11 @@ Operations reading() { return all_of({FileOp::open, FileOp::stat, FileOp::read})
 Operations marking() { return all_of({FileOp::create, FileOp::sync, FileOp::close, FileOp::sync_directory}); }
 Operations writing() { return marking() | only(FileOp::write); }
 
+// A mark, perhaps in the place of one whose name may not be durable. It is empty, so nothing is written.
+Operations marking_anew() {
+  return marking() | reading() | all_of({FileOp::rename, FileOp::remove, FileOp::drop_cache});
+}
+
 Operations in_save(bool coordinator) {
   Operations all = collective() | computing() | writing();
   if (coordinator) all |= all_of({FileOp::free_space, FileOp::make_directory});
@@ -43,20 +48,20 @@ Operations in_validate(bool coordinator) {
 // Without any exchange: the peers have gone on to train.
 Operations in_retire(bool coordinator) {
   if (!coordinator) return {};
-  return marking() | all_of({FileOp::list, FileOp::remove});
+  return marking_anew() | only(FileOp::list);
 }
 
 Operations in_find(bool coordinator, bool first_attempt) {
   Operations all = collective() | only(FileOp::list);
   if (!first_attempt) all |= computing() | reading() | only(FileOp::drop_cache);
   // Its record of what it has seen is read back.
-  if (coordinator) all |= writing() | reading() | all_of({FileOp::rename, FileOp::drop_cache});
+  if (coordinator) all |= writing() | marking_anew();
   return all;
 }
 
 Operations in_restore(bool coordinator) {
   const Operations all = collective() | computing() | all_of({FileOp::open, FileOp::read});
-  return coordinator ? all | marking() : all;
+  return coordinator ? all | marking_anew() : all;
 }
 
 Operations in_rendezvous(bool coordinator) {
