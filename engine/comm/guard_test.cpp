@@ -8,35 +8,13 @@
 #include <vector>
 
 #include "engine/comm/collectives_over_transport.h"
-#include "engine/comm/test_transport.h"
+#include "engine/comm/test_rank.h"
 
 namespace firedrill {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class NamedObserver final : public Observer {
- public:
-  void event(const Event& event) override { events.push_back(event); }
-  NameId intern(std::string_view text) override {
-    names.emplace_back(text);
-    return static_cast<NameId>(names.size());
-  }
-  bool knows_state(const Digest&) override { return false; }
-  void describe_state(const Digest&, std::span<const NamedDigest>) override {}
-  const std::string& text(NameId name) const { return names[name - 1]; }
-  std::vector<Event> of(EventKind kind) const {
-    std::vector<Event> found;
-    for (const Event& event : events) {
-      if (event.kind == kind) found.push_back(event);
-    }
-    return found;
-  }
-
-  std::vector<Event> events;
-  std::vector<std::string> names;
-};
 
 // One rank's guarded collectives and all under them.
 struct Rank {
@@ -47,7 +25,7 @@ struct Rank {
         plain(noted, compute, position, observer),
         guard(plain, mode, {.position = position, .observer = observer, .waits = noted}) {}
   Position position;
-  NamedObserver observer;
+  NoteObserver observer;
   DirectCompute compute;
   TestTransport transport;
   NotedTransport noted;

@@ -19,6 +19,14 @@ class NoteObserver final : public Observer {
   }
   bool knows_state(const Digest&) override { return false; }
   void describe_state(const Digest&, std::span<const NamedDigest>) override {}
+  const std::string& text(NameId name) const { return names[name - 1]; }
+  std::vector<Event> of(EventKind kind) const {
+    std::vector<Event> found;
+    for (const Event& event : events) {
+      if (event.kind == kind) found.push_back(event);
+    }
+    return found;
+  }
 
   std::vector<Event> events;
   std::vector<std::string> names;

@@ -2,13 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
-#include "engine/model/numerics.h"
 #include "harness/cli/test_answer.h"
+#include "harness/cli/test_folder.h"
 
 namespace firedrill {
 namespace {
@@ -19,23 +17,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class ReportVerb : public testing::Test {
- protected:
-  static void SetUpTestSuite() { pin_numerics(); }
-  ReportVerb() {
-    std::string name = (fs::temp_directory_path() / "firedrill-report-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~ReportVerb() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string text_of(const fs::path& file) {
-    std::stringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
-
-  fs::path folder_;
-};
+class ReportVerb : public FolderTest {};
 
 TEST_F(ReportVerb, ARunIsAPageATraceAndMetrics) {
   ASSERT_EQ(firedrill({"run", "scenarios/quickstart.yaml", "--out", at("run"), "--quiet"}).code, 0);

@@ -2,13 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "engine/model/numerics.h"
 #include "harness/cli/test_answer.h"
+#include "harness/cli/test_folder.h"
 #include "harness/plan/plan.h"
 
 namespace firedrill {
@@ -19,23 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class ShrinkVerb : public testing::Test {
- protected:
-  static void SetUpTestSuite() { pin_numerics(); }
-  ShrinkVerb() {
-    std::string name = (fs::temp_directory_path() / "firedrill-shrink-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~ShrinkVerb() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string text_of(const fs::path& file) {
-    std::stringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
-
-  fs::path folder_;
-};
+class ShrinkVerb : public FolderTest {};
 
 TEST_F(ShrinkVerb, TheFolderOfAFailedRunGetsAScenarioThatFailsAlike) {
   const std::string mutant = "optimizer_step_reset";
