@@ -32,6 +32,26 @@ int saves_done_before(const Job& job, std::int64_t step) {
   return saves;
 }
 
+// How many validated checkpoints a restart is sure to find: any fault may be what ends the first attempt.
+int left_by_the_first_attempt(const Plan& plan) {
+  std::int64_t ends = plan.job.steps;
+  for (const FaultSpec& fault : plan.faults) {
+    if (fault.at.attempt.value_or(1) == 1) ends = std::min(ends, fault.at.step.value_or(0));
+  }
+  return std::min(saves_done_before(plan.job, ends), plan.job.checkpoint.keep_validated);
+}
+
+// How many of these can be damaged later, each by another attempt. What attempts save in between is not counted: they
+// may end before.
+int damaged_behind_restarts(const std::vector<FaultSpec>& faults) {
+  int damaged = 0;
+  for (const FaultSpec& fault : faults) {
+    const bool rests = info_of(fault.kind).harm == Harm::rest_damaged;
+    if (rests && fault.at.attempt.value_or(1) > 1) damaged += fault.times;
+  }
+  return damaged;
+}
+
 }  // namespace
 
 void draw_target(Rng& rng, FaultSpec& fault) {
@@ -84,18 +104,10 @@ bool hits_the_only_checkpoint(const Plan& plan, const FaultSpec& fault) {
   // The first save that is damaged in silence and whose attempt dies before it is read back.
   if (harm == Harm::write_damaged) return saves_done_before(plan.job, fault.at.step.value_or(0)) < 1;
   if (harm != Harm::rest_damaged) return false;
-  const int attempt = fault.at.attempt.value_or(1);
+  if (fault.at.attempt.value_or(1) > 1) return damaged_behind_restarts(plan.faults) >= left_by_the_first_attempt(plan);
   // The attempt may end before it reads back what it has just written.
   const bool older = saves_done_before(plan.job, fault.at.step.value_or(0)) >= 1;
-  if (attempt == 1) return !older || fault.at.phase != Phase::validate || fault.at.when == When::after;
-  // Two validated ones must be there when the first attempt ends.
-  std::int64_t ends = plan.job.steps;
-  for (const FaultSpec& other : plan.faults) {
-    if (other.at.attempt.value_or(1) == 1 && other.kind != fault.kind) {
-      ends = std::min(ends, other.at.step.value_or(0));
-    }
-  }
-  return saves_done_before(plan.job, ends) < 2 || plan.job.checkpoint.keep_validated < 2;
+  return !older || fault.at.phase != Phase::validate || fault.at.when == When::after;
 }
 
 }  // namespace firedrill

@@ -1,0 +1,49 @@
+#include "harness/explore/swarm/options.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/explore/swarm/test_base.h"
+
+namespace firedrill {
+namespace {
+
+// Saves at every second step, in an attempt that ends at `ended_at` by something that is no death.
+Plan left_with(std::int64_t ended_at, int keep) {
+  Plan plan = nano_base();
+  plan.job.checkpoint.every = 2;
+  plan.job.checkpoint.keep_validated = keep;
+  plan.faults = {FaultSpec{.kind = FaultKind::bit_flip, .at = {.step = ended_at, .phase = Phase::optimizer}}};
+  return plan;
+}
+
+FaultSpec flip_at_rest(int attempt) {
+  return {.kind = FaultKind::bit_flip_at_rest, .at = {.attempt = attempt, .step = 0, .phase = Phase::restore}};
+}
+
+bool hits(Plan plan, const std::vector<FaultSpec>& flips) {
+  plan.faults.insert(plan.faults.end(), flips.begin(), flips.end());
+  return hits_the_only_checkpoint(plan, plan.faults.back());
+}
+
+TEST(HitsTheOnlyCheckpoint, OneFlipBehindARestartIsSurvivedIfTheFirstAttemptLeftTwo) {
+  EXPECT_FALSE(hits(left_with(5, 2), {flip_at_rest(2)}));
+  EXPECT_TRUE(hits(left_with(3, 2), {flip_at_rest(2)})) << "only step 2 was saved";
+  EXPECT_TRUE(hits(left_with(5, 1), {flip_at_rest(2)})) << "only one is kept";
+}
+
+// A flip in each of two attempts was taken for survivable whenever two checkpoints were there.
+TEST(HitsTheOnlyCheckpoint, FlipsOfAllAttemptsBehindTheFirstCountTogether) {
+  EXPECT_TRUE(hits(left_with(5, 3), {flip_at_rest(2), flip_at_rest(3)})) << "steps 2 and 4 were saved";
+  EXPECT_TRUE(hits(left_with(9, 2), {flip_at_rest(2), flip_at_rest(3)})) << "two are kept";
+  EXPECT_FALSE(hits(left_with(7, 3), {flip_at_rest(2), flip_at_rest(3)}));
+}
+
+TEST(HitsTheOnlyCheckpoint, AFlipThatFiresTwiceCountsTwice) {
+  FaultSpec twice = flip_at_rest(2);
+  twice.times = 2;
+  EXPECT_TRUE(hits(left_with(5, 3), {twice}));
+  EXPECT_FALSE(hits(left_with(7, 3), {twice}));
+}
+
+}  // namespace
+}  // namespace firedrill
