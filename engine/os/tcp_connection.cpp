@@ -38,12 +38,12 @@ void TcpConnection::say_hello(const Envelope& mine, std::function<void(bool)> do
   ByteWriter out;
   write_envelope(mine, out);
   auto bytes = std::make_shared<std::vector<std::byte>>(std::move(out).take());
-  asio::async_write(socket_, readable(*bytes),
+  asio::async_write(stream_.socket(), readable(*bytes),
                     [self = shared_from_this(), bytes, done](error_code error, std::size_t) { done(!error); });
 }
 
 void TcpConnection::hear_hello(std::function<void(std::optional<Envelope>)> done) {
-  asio::async_read(socket_, writable(envelope_bytes_),
+  asio::async_read(stream_, writable(envelope_bytes_),
                    [self = shared_from_this(), done](error_code error, std::size_t) {
                      const std::optional<Envelope> theirs = read_envelope(self->envelope_bytes_);
                      const bool heard = !error && theirs && theirs->kind == EnvelopeKind::hello;
@@ -73,7 +73,7 @@ void TcpConnection::write_next() {
   const Outgoing& next = outgoing_.front();
   std::vector<asio::const_buffer> buffers = {readable(next.head)};
   for (const std::span<const std::byte> buffer : buffers_of(next.value)) buffers.push_back(readable(buffer));
-  asio::async_write(socket_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_write(stream_.socket(), buffers, [self = shared_from_this()](error_code error, std::size_t) {
     if (self->ended_) return;
     // What the peer sent before it left is still to be read; the reading side finds the end.
     if (error) return;
@@ -85,7 +85,7 @@ void TcpConnection::write_next() {
 }
 
 void TcpConnection::read_envelope_next() {
-  asio::async_read(socket_, writable(envelope_bytes_), [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_read(stream_, writable(envelope_bytes_), [self = shared_from_this()](error_code error, std::size_t) {
     if (error) return self->end(error == asio::error::eof ? "it closed the connection" : error.message());
     const std::optional<Envelope> envelope = read_envelope(self->envelope_bytes_);
     if (!envelope || envelope->kind != EnvelopeKind::message) return self->end("it sent what is no message");
@@ -99,7 +99,7 @@ void TcpConnection::read_envelope_next() {
 
 void TcpConnection::read_outline() {
   outline_.resize(envelope_.outline_size);
-  asio::async_read(socket_, writable(outline_), [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_read(stream_, writable(outline_), [self = shared_from_this()](error_code error, std::size_t) {
     if (error) return self->end("it closed the connection inside a message");
     Result<ValueBuilder> builder = ValueBuilder::from_outline(self->outline_, self->envelope_.bytes);
     if (!builder) return self->end(builder.error().message);
@@ -113,11 +113,11 @@ void TcpConnection::read_outline() {
 void TcpConnection::read_buffers() {
   std::vector<asio::mutable_buffer> buffers;
   for (const std::span<std::byte> buffer : builder_->buffers()) buffers.push_back(writable(buffer));
-  asio::async_read(socket_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
+  asio::async_read(stream_, buffers, [self = shared_from_this()](error_code error, std::size_t) {
     if (error) return self->end("it closed the connection inside a message");
     Value value = std::move(*self->builder_).finish();
     self->builder_.reset();
-    self->handlers_.on_message(self->envelope_, std::move(value));
+    self->handlers_.on_message(self->envelope_, std::move(value), self->stream_.arrived());
     self->read_envelope_next();
   });
 }

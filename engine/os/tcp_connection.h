@@ -4,6 +4,7 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/value_codec.h"
+#include "engine/os/stamped_socket.h"
 #include "engine/os/tcp_envelope.h"
 
 namespace firedrill {
@@ -21,12 +23,13 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   using Socket = boost::asio::ip::tcp::socket;
 
   struct Handlers {
-    std::function<void(const Envelope&, Value)> on_message;
+    // `arrived`: when its last bytes came in, in nanoseconds of the steady clock.
+    std::function<void(const Envelope&, Value, std::int64_t arrived)> on_message;
     std::function<void(std::string why)> on_end;  // once; no message comes after it
   };
 
   TcpConnection(Socket socket, std::uint64_t message_bytes_max)
-      : socket_(std::move(socket)), message_bytes_max_(message_bytes_max) {}
+      : stream_(std::move(socket)), message_bytes_max_(message_bytes_max) {}
 
   // Says hello and waits for the peer's; `done` gets it, or nothing and the reason. The side that connected speaks
   // first.
@@ -36,7 +39,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   // `written` runs when the kernel has all bytes; never if the connection ends before.
   void send(const Envelope& envelope, const Value& value, std::function<void()> written);
 
-  int descriptor() { return socket_.native_handle(); }
+  int descriptor() { return stream_.socket().native_handle(); }
 
  private:
   struct Outgoing {
@@ -53,7 +56,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void read_buffers();
   void end(const std::string& why);
 
-  Socket socket_;
+  StampedSocket stream_;
   std::uint64_t message_bytes_max_;
   Handlers handlers_;
   bool ended_ = false;

@@ -106,7 +106,7 @@ struct TcpTransport::State {
   void accept_next();
   void connect_to(int rank, const tcp::endpoint& endpoint);
   void greeted(const std::shared_ptr<TcpConnection>& connection, int expected, const Envelope& theirs);
-  void deliver(int from, const Envelope& envelope, Value value);
+  void deliver(int from, const Envelope& envelope, Value value, std::int64_t arrived);
   void end(int rank, const std::string& why);
 };
 
@@ -174,18 +174,19 @@ void TcpTransport::State::greeted(const std::shared_ptr<TcpConnection>& connecti
   const int from = theirs.from;
   peer(from).connection = connection;
   connection->start(TcpConnection::Handlers{
-      .on_message = [this, from](const Envelope& envelope, Value value) { deliver(from, envelope, std::move(value)); },
+      .on_message = [this, from](const Envelope& envelope, Value value,
+                                 std::int64_t arrived) { deliver(from, envelope, std::move(value), arrived); },
       .on_end = [this, from](const std::string& why) { end(from, why); }});
 }
 
-void TcpTransport::State::deliver(int from, const Envelope& envelope, Value value) {
+void TcpTransport::State::deliver(int from, const Envelope& envelope, Value value, std::int64_t arrived) {
   const std::lock_guard lock(mutex);
   if (is_foreign(envelope) || envelope.from != from) {
     ++foreign_dropped;
     return;
   }
   // Clocks of two nodes may differ by more than a message takes.
-  const Duration under_way{std::max<std::int64_t>(0, steady_now() - envelope.sent)};
+  const Duration under_way{std::max<std::int64_t>(0, arrived - envelope.sent)};
   peer(from).inbox[envelope.tag].push_back(
       {.value = std::move(value), .sent_in = envelope.attempt, .under_way = under_way});
 }

@@ -54,6 +54,26 @@ void with_mesh(int world_size, const std::function<void(TcpTransport&, Epoch)>& 
 std::string code_of(const Status& status) { return status ? "well" : std::string(to_string(status.error().code)); }
 std::string code_of(const Result<Value>& value) { return value ? "well" : std::string(to_string(value.error().code)); }
 
+// What a link is blamed for must not be its receiver's: that one computes, or waits for a core.
+TEST(TcpTransport, AMessageIsUnderWayUntilItCameInAndNotUntilItsReceiverReadsIt) {
+  std::binary_semaphore sent{0};
+  with_mesh(2, [&sent](TcpTransport& transport, Epoch) {
+    const Value large(Value::copy_of(std::string(20'000, 'x')));
+    if (transport.rank() == 1) {
+      ASSERT_TRUE(transport.send(0, 7, large, soon));
+      sent.release();
+      ASSERT_TRUE(transport.recv(0, 8, soon));
+      return;
+    }
+    sent.acquire();
+    std::this_thread::sleep_for(milliseconds(400));
+    ASSERT_TRUE(transport.recv(1, 7, soon));
+    EXPECT_LT(transport.under_way(1, 7), milliseconds(200));
+    EXPECT_FALSE(transport.under_way(1, 8)) << "another message was taken last";
+    ASSERT_TRUE(transport.send(1, 8, large, soon));
+  });
+}
+
 TEST(TcpTransport, MessagesOfOneTagArriveInOrderAndTagsDoNotMix) {
   with_mesh(3, [](TcpTransport& transport, Epoch) {
     const int me = transport.rank();
