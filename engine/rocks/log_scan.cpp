@@ -6,6 +6,10 @@
 #include <array>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#endif
+
 namespace firedrill {
 namespace {
 
@@ -26,6 +30,26 @@ constexpr std::array<std::uint32_t, 256> make_table() {
   }
   return table;
 }
+
+std::uint32_t crc_by_table(std::uint32_t crc, std::string_view bytes) {
+  static constexpr std::array<std::uint32_t, 256> table = make_table();
+  for (const char c : bytes) crc = table[(crc ^ static_cast<std::uint8_t>(c)) & 0xFFU] ^ crc >> 8;
+  return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(std::uint32_t crc, std::string_view bytes) {
+  std::uint64_t wide = crc;
+  for (; bytes.size() >= sizeof(wide); bytes.remove_prefix(sizeof(wide))) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof(word));
+    wide = _mm_crc32_u64(wide, word);
+  }
+  crc = static_cast<std::uint32_t>(wide);
+  for (const char c : bytes) crc = _mm_crc32_u8(crc, static_cast<std::uint8_t>(c));
+  return crc;
+}
+#endif
 
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t at) {
@@ -97,7 +121,7 @@ Status explain_tail(std::string_view bytes, std::size_t clean, std::size_t bad) 
 
 class Scanner {
  public:
-  Scanner(std::string_view bytes, LogKind kind) : bytes_(bytes), kind_(kind) {}
+  Scanner(std::string_view bytes, LogKind kind, LogRecords* records) : bytes_(bytes), kind_(kind), records_(records) {}
 
   Result<LogScan> run() {
     std::size_t at = 0;
@@ -114,6 +138,7 @@ class Scanner {
       const bool begins = fragment.type == full || fragment.type == first;
       if (begins == in_record_) return damaged(at, "a record that does not follow the one before");
       if (begins) start_.clear();
+      if (records_ != nullptr) take(fragment);
       if (start_.size() < batch_header_size) {
         start_.append(bytes_.substr(fragment.begin, std::min(fragment.size, batch_header_size - start_.size())));
       }
@@ -121,6 +146,7 @@ class Scanner {
       in_record_ = fragment.type == first || fragment.type == middle;
       if (in_record_) continue;
       if (kind_ == LogKind::batches) FD_TRY_VOID(count_batch(at));
+      if (records_ != nullptr) records_->payloads.push_back(payload_);
       scan_.clean = static_cast<std::int64_t>(at);
     }
     if (in_record_) return tail(at);
@@ -128,6 +154,16 @@ class Scanner {
   }
 
  private:
+  void take(const Fragment& fragment) {
+    const std::string_view piece = bytes_.substr(fragment.begin, fragment.size);
+    if (fragment.type == full) {
+      payload_ = piece;
+      return;
+    }
+    if (fragment.type == first) records_->joined.emplace_back();
+    payload_ = records_->joined.back().append(piece);
+  }
+
   Result<LogScan> tail(std::size_t bad) {
     if (kind_ == LogKind::edits) return damaged(bad, "a record that is not whole");
     FD_TRY_VOID(explain_tail(bytes_, static_cast<std::size_t>(scan_.clean), bad));
@@ -152,18 +188,22 @@ class Scanner {
   LogKind kind_;
   LogScan scan_;
   std::string start_;  // of the record's payload
+  LogRecords* records_;
+  std::string_view payload_;  // of the record, as far as it was taken
   bool in_record_ = false;
 };
 
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr std::array<std::uint32_t, 256> table = make_table();
-  std::uint32_t crc = ~0U;
-  for (const char c : bytes) crc = table[(crc ^ static_cast<std::uint8_t>(c)) & 0xFFU] ^ crc >> 8;
-  return ~crc;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) return ~crc_by_instruction(~0U, bytes);
+#endif
+  return ~crc_by_table(~0U, bytes);
 }
 
-Result<LogScan> scan_log(std::string_view bytes, LogKind kind) { return Scanner(bytes, kind).run(); }
+Result<LogScan> scan_log(std::string_view bytes, LogKind kind, LogRecords* records) {
+  return Scanner(bytes, kind, records).run();
+}
 
 }  // namespace firedrill

@@ -10,7 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/result.h"
 
@@ -30,7 +33,14 @@ enum class LogKind : std::uint8_t {
   edits,    // the description of the store's files: must be whole
 };
 
-Result<LogScan> scan_log(std::string_view bytes, LogKind kind);
+// What the whole records of logs hold, in order: views of the logs' bytes, or of `joined` for what lies in pieces.
+struct LogRecords {
+  std::vector<std::string_view> payloads;
+  std::deque<std::string> joined;
+};
+
+// `records`, if given, gets the payloads added.
+Result<LogScan> scan_log(std::string_view bytes, LogKind kind, LogRecords* records = nullptr);
 
 // CRC-32C (Castagnoli), as RocksDB computes it.
 std::uint32_t crc32c(std::string_view bytes);

@@ -5,41 +5,15 @@
 #include <algorithm>
 
 #include "engine/base/text.h"
-#include "engine/rocks/log_scan.h"
+#include "engine/rocks/check_files.h"
+#include "engine/rocks/replay.h"
 #include "engine/rocks/seam_env.h"
 
 namespace firedrill {
 namespace {
 
-constexpr std::string_view current_name = "CURRENT";
 constexpr std::string_view unfinished_name = "000000.dbtmp";  // of a log being copied; RocksDB clears such names
 constexpr std::int64_t file_size_max = std::int64_t{1} << 30;
-
-Error damaged(std::string what) {
-  return Error{.code = Code::corrupted,
-               .message = std::move(what),
-               .hint = "restore the catalog from a copy, or rebuild it: firedrill audit DIR --rebuild-catalog"};
-}
-
-bool is_log(std::string_view name) { return name.ends_with(".log"); }
-bool is_table(std::string_view name) { return name.ends_with(".sst"); }
-
-// The file that describes the store, by CURRENT: "MANIFEST-000005\n".
-std::optional<std::string> description_named(std::string_view current) {
-  constexpr std::string_view prefix = "MANIFEST-";
-  if (!current.ends_with('\n') || !current.starts_with(prefix)) return std::nullopt;
-  const std::string_view name = current.substr(0, current.size() - 1);
-  if (!parse_whole(name.substr(prefix.size()))) return std::nullopt;
-  return std::string(name);
-}
-
-// Each opening of a store makes a log and then the description with the next number, and only then is CURRENT renamed:
-// so the newest log is known by name. The first description, of the empty store, has none. (And once a table file was
-// made, that took numbers of its own.)
-std::string log_beside(std::string_view description) {
-  const std::uint64_t number = *parse_whole(description.substr(description.find('-') + 1));
-  return number <= 1 ? "" : fmt::format("{:06}.log", number - 1);
-}
 
 // The size a node is told may be an old one, and a log that is cut there would lose what was committed since. So the
 // file is read to its end, wherever that is.
@@ -62,80 +36,6 @@ Result<Value> read_listed(FileSystem& files, const std::string& path, const Load
                .message = fmt::format("{} is listed and cannot be opened", path),
                .retryable = true,
                .injected = bytes.error().injected};
-}
-
-// What load_store() gave, by name.
-StoreFiles unpacked(const Value& loaded) {
-  StoreFiles files;
-  files.directory = std::string(loaded[0].text());
-  const std::vector<std::string> names = split(loaded[1].text(), '\n');
-  for (std::size_t i = 0; i + 2 < loaded.parts().size(); ++i) {
-    const Value& bytes = loaded[i + 2];
-    files.entries[names[i]] = {.size = static_cast<std::int64_t>(bytes.size()), .bytes = bytes};
-  }
-  return files;
-}
-
-struct Checked {
-  std::string newest;  // the last log that is not empty; none: ""
-  std::int64_t log_bytes = 0;
-  int logs = 0;
-  int tables = 0;
-};
-
-// Holds the files against their formats, and cuts off the unfinished write at the end of the newest log. Errors:
-// not_found (not made yet), corrupted.
-Result<Checked> check_files(StoreFiles& files) {
-  Checked checked;
-  for (const auto& [name, entry] : files.entries) {
-    if (!entry.bytes) continue;
-    if (is_table(name)) ++checked.tables;
-    if (!is_log(name)) continue;
-    ++checked.logs;
-    checked.log_bytes += entry.size;
-    if (entry.size > 0) checked.newest = name;
-  }
-  const auto current = files.entries.find(current_name);
-  if (current == files.entries.end() || !current->second.bytes) {
-    // Only a store that is just being made has nothing but empty logs.
-    const bool held_something = !checked.newest.empty() || checked.tables > 0;
-    if (held_something) return damaged(fmt::format("{} is missing", files.path(current_name)));
-    return Error{.code = Code::not_found, .message = fmt::format("no store in {}", files.directory)};
-  }
-  const auto description = description_named(current->second.bytes.text());
-  if (!description) return damaged(fmt::format("{} names no description", files.path(current_name)));
-  const auto described = files.entries.find(*description);
-  if (described == files.entries.end() || !described->second.bytes)
-    return damaged(fmt::format("{} is missing", files.path(*description)));
-  const auto whole = scan_log(described->second.bytes.text(), LogKind::edits);
-  if (!whole || described->second.size == 0) {
-    return damaged(fmt::format("{}: {}", files.path(*description), whole ? "it is empty" : whole.error().message));
-  }
-  std::optional<std::uint64_t> expected;
-  if (checked.tables == 0) {
-    expected = 1;
-    const std::string beside = log_beside(*description);
-    if (!beside.empty() && !files.entries.contains(beside)) {
-      return damaged(fmt::format("{} is missing", files.path(beside)));
-    }
-  }
-  for (auto& [name, entry] : files.entries) {
-    if (!is_log(name) || !entry.bytes) continue;
-    const auto scan = scan_log(entry.bytes.text(), LogKind::batches);
-    if (!scan) return damaged(fmt::format("{}: {}", files.path(name), scan.error().message));
-    if (scan->torn && name != checked.newest) return damaged(fmt::format("{} is not whole", files.path(name)));
-    // With a table file older logs may lie about that it has made superfluous, in whatever part they were removed.
-    if (scan->has_batches && expected && scan->first_sequence != *expected) {
-      return damaged(fmt::format("{} begins with batch {}, not {}: a log before it is missing", files.path(name),
-                                 scan->first_sequence, *expected));
-    }
-    if (scan->has_batches && checked.tables == 0) expected = scan->next_sequence;
-    if (scan->torn) {
-      const std::string clean(entry.bytes.text().substr(0, static_cast<std::size_t>(scan->clean)));
-      entry = {.size = scan->clean, .bytes = Value::copy_of(clean)};
-    }
-  }
-  return checked;
 }
 
 Error error_of(StoreFiles& files, const rocksdb::Status& status) {
@@ -369,7 +269,7 @@ Result<Value> load_store(FileSystem& files, std::string_view directory, const Lo
   return Value::pack(parts);
 }
 
-Result<Value> decode_store(const Value& loaded) {
+Result<Value> decode_by_opening(const Value& loaded) {
   StoreFiles files = unpacked(loaded);
   FD_TRY_VOID(check_files(files));
   const std::unique_ptr<rocksdb::Env> env = make_seam_env(files);
@@ -378,6 +278,19 @@ Result<Value> decode_store(const Value& loaded) {
   const std::unique_ptr<rocksdb::DB> db(opened);
   FD_TRY_VOID(outcome(files, status));
   return all_records(files, *db);
+}
+
+Result<Value> decode_store(const Value& loaded) {
+  StoreFiles files = unpacked(loaded);
+  StoreContents contents;
+  FD_TRY(const Checked checked, check_files(files, &contents));
+  if (checked.tables == 0 && checked.oldest_log != 0) {
+    std::optional<Value> records = replay({.edits = std::move(contents.edits.payloads),
+                                           .batches = std::move(contents.batches.payloads),
+                                           .oldest_log = checked.oldest_log});
+    if (records) return *std::move(records);
+  }
+  return decode_by_opening(loaded);
 }
 
 Result<std::unique_ptr<RecordStore>> RecordStore::open(FileSystem& files, std::string_view directory,

@@ -64,6 +64,9 @@ Result<Value> load_store(FileSystem& files, std::string_view directory, const Lo
 // but unfinished files), corrupted.
 Result<Value> decode_store(const Value& loaded);
 
+// The same, with RocksDB asked in any case; decode_store() asks it only if there is more than logs (replay.h).
+Result<Value> decode_by_opening(const Value& loaded);
+
 // When open() folds the logs into a table file.
 struct StoreLimits {
   std::int64_t log_bytes = std::int64_t{64} << 20;
