@@ -45,7 +45,8 @@ GuardedCollectives::Stream& GuardedCollectives::stream_of_group(const Group& gro
   for (const auto& stream : streams_) {
     if (stream->group == group.id && stream->peer < 0) return *stream;
   }
-  streams_.push_back(std::make_unique<Stream>(Stream{.group = group.id, .name = stream_of(group)}));
+  const auto number = static_cast<std::uint32_t>(streams_.size());
+  streams_.push_back(std::make_unique<Stream>(Stream{.number = number, .group = group.id, .name = stream_of(group)}));
   return *streams_.back();
 }
 
@@ -54,8 +55,9 @@ GuardedCollectives::Stream& GuardedCollectives::stream_between(const Group& grou
     if (stream->group == group.id && stream->peer == peer && stream->outgoing == outgoing) return *stream;
   }
   const std::string name = outgoing ? stream_of(group, group.me, peer) : stream_of(group, peer, group.me);
-  streams_.push_back(
-      std::make_unique<Stream>(Stream{.group = group.id, .peer = peer, .outgoing = outgoing, .name = name}));
+  const auto number = static_cast<std::uint32_t>(streams_.size());
+  streams_.push_back(std::make_unique<Stream>(
+      Stream{.number = number, .group = group.id, .peer = peer, .outgoing = outgoing, .name = name}));
   return *streams_.back();
 }
 
@@ -63,9 +65,25 @@ const GuardedCollectives::Purpose& GuardedCollectives::kept(std::string_view pur
   for (const auto& known : purposes_) {
     if (known->text == purpose) return *known;
   }
-  purposes_.push_back(
-      std::make_unique<Purpose>(Purpose{.text = std::string(purpose), .digest = firedrill::digest_of(purpose)}));
+  const auto number = static_cast<std::uint32_t>(purposes_.size());
+  purposes_.push_back(std::make_unique<Purpose>(
+      Purpose{.number = number, .text = std::string(purpose), .digest = firedrill::digest_of(purpose)}));
   return *purposes_.back();
+}
+
+// Notes which call of the step it is, ahead of counting it.
+void GuardedCollectives::follow(const Stream& stream, const Purpose& purpose, CollectiveOp op) {
+  const Position& position = parties_.position;
+  if (!CallOrder::covers(position.phase)) return;
+  const CallOrder::Step call{.stream = stream.number, .purpose = purpose.number, .op = op, .phase = position.phase};
+  const std::int64_t before = std::exchange(order_step_, position.step);
+  const auto departure = order_.note(call, before != position.step);
+  if (!departure) return;
+  detour_ = Detour{.calls = *departure,
+                   .due_step = departure->late ? before : position.step,
+                   .came_step = position.step,
+                   .came_sequence = stream.calls};
+  if (departure->due) detour_->due_sequence = streams_[departure->due->stream]->calls;
 }
 
 GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, CollectiveOp op, Fingerprint print,
@@ -76,6 +94,7 @@ GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, Collective
     step_ = position.step;
   }
   const Purpose& purpose = kept(call.purpose);
+  follow(stream, purpose, op);
   print.op = op == CollectiveOp::recv ? CollectiveOp::send : op;
   print.sequence = stream.calls++;
   print.step = position.step;
@@ -259,6 +278,7 @@ void GuardedCollectives::finish(bool well) {
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
   if (gave_up_at_) tell_abort();
+  if (detour_ && detour_->came_step + 1 >= order_step_) tell_detour();  // whoever goes astray can be a step ahead
 }
 
 void GuardedCollectives::tell_step() {
@@ -294,10 +314,34 @@ void GuardedCollectives::tell(const Record& record) {
   parties_.observer.event(event);
 }
 
+void GuardedCollectives::name_call(Event& event, const CallOrder::Step& call, std::int64_t sequence) const {
+  event.phase = call.phase;
+  event.b = sequence;
+  event.name = parties_.observer.intern(streams_[call.stream]->name);
+  event.detail = parties_.observer.intern(fmt::format("{} {}", to_string(call.op), purposes_[call.purpose]->text));
+}
+
 void GuardedCollectives::tell_abort() {
   Event event = event_at(EventKind::call_record, gave_up_at_->step, gave_up_at_->phase);
   event.a = -1;
   event.detail = parties_.observer.intern("abort");
+  const auto due = gave_up_at_->step == order_step_ ? order_.due() : std::nullopt;
+  if (due && due->phase == gave_up_at_->phase) name_call(event, *due, streams_[due->stream]->calls);
+  parties_.observer.event(event);
+}
+
+void GuardedCollectives::tell_detour() {
+  const CallOrder::Departure& calls = detour_->calls;
+  Event event = event_at(EventKind::call_record, detour_->due_step, Phase::none);
+  if (calls.due) {
+    event.a = -2;
+    name_call(event, *calls.due, detour_->due_sequence);
+    parties_.observer.event(event);
+  }
+  event.step = detour_->came_step;
+  event.a = -3;
+  event.c = calls.again ? 1 : 0;
+  name_call(event, calls.came, detour_->came_sequence);
   parties_.observer.event(event);
 }
 

@@ -2,7 +2,8 @@
 // a rank; the layout's `guard` says how much it does, and with `off` it is not there at all.
 //
 //   record  keeps the last calls (ring_capacity) as records of fixed size, without an allocation for a call, and tells
-//           for each step and stream how many calls were completed and the digest of their fingerprints (`calls`).
+//           for each step and stream how many calls were completed and the digest of their fingerprints (`calls`). It
+//           learns in which order the task issues them, and tells where a step went another way than those before.
 //   check   does that, and before data moves the members exchange the call's fingerprint over a gather of their own. If
 //           one differs, the call ends on every member with `mismatch`, which names the odd rank, the operation, the
 //           sequence and each field that differs. What one member sends another carries its fingerprint with it.
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/comm/call_order.h"
 #include "engine/comm/fingerprint.h"
 #include "engine/comm/noted_transport.h"
 #include "engine/job/layout.h"
@@ -55,15 +57,16 @@ class GuardedCollectives final : public ForwardingCollectives {
   Result<Value> all_to_all(const Group& group, std::span<const Value> to, const Call& call) override;
   Status send(const Group& group, int peer, const Value& value, const Call& call) override;
   Result<Value> recv(const Group& group, int peer, const Call& call) override;
-  // The task gives up: told with its records, as a `call_record` of no call.
+  // The task gives up: told with its records, as a `call_record` of no call, with the call that was due.
   void abort(const Error& reason) override;
 
   // The task has ended. Well: tells the calls of its last step. Not well: gives the records of its last calls, each as
-  // a `call_record`, oldest first.
+  // a `call_record`, oldest first; and where its last step went another way.
   void finish(bool well);
 
  private:
   struct Stream {
+    std::uint32_t number = 0;  // in `streams_`
     std::uint32_t group = 0;
     int peer = -1;  // index in the group, of a stream between two
     bool outgoing = false;
@@ -73,8 +76,17 @@ class GuardedCollectives final : public ForwardingCollectives {
     Digest digest_of_step;
   };
   struct Purpose {
+    std::uint32_t number = 0;  // in `purposes_`
     std::string text;
     Digest digest;
+  };
+  // Where a step went another way: the call that was due, unless the step had no more, and the one that came.
+  struct Detour {
+    CallOrder::Departure calls;
+    std::int64_t due_step = 0;
+    std::int64_t came_step = 0;
+    std::int64_t due_sequence = 0;
+    std::int64_t came_sequence = 0;
   };
   class Watched;
   struct Record {
@@ -92,6 +104,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   Stream& stream_of_group(const Group& group);
   Stream& stream_between(const Group& group, int peer, bool outgoing);
   const Purpose& kept(std::string_view purpose);
+  void follow(const Stream& stream, const Purpose& purpose, CollectiveOp op);
   Record& issue(Stream& stream, CollectiveOp op, Fingerprint print, const Call& call);
   Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
   void settle(Record& record);
@@ -105,6 +118,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   static std::int64_t standing_of(const Record& record);
   void tell(const Record& record);
   void tell_abort();
+  void tell_detour();
+  void name_call(Event& event, const CallOrder::Step& call, std::int64_t sequence) const;
   Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
 
   Guard mode_;
@@ -114,6 +129,9 @@ class GuardedCollectives final : public ForwardingCollectives {
   std::vector<std::unique_ptr<Purpose>> purposes_;
   std::array<Record, ring_capacity> ring_;
   std::uint64_t issued_ = 0;
+  CallOrder order_;
+  std::int64_t order_step_ = 0;   // of the last call that it covers
+  std::optional<Detour> detour_;  // the last
   std::optional<Position> gave_up_at_;
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // One rank's guarded collectives and all under them.
 struct Rank {
@@ -205,6 +206,49 @@ TEST(Guard, RankThatGivesUpTellsWhereItDid) {
   EXPECT_EQ(records[1].a, -1);
   EXPECT_EQ(records[1].step, 4);
   EXPECT_EQ(records[1].phase, Phase::validate);
+}
+
+// Of no call: where a step went another way, or its task gave up.
+std::vector<std::string> of_no_call(const Rank& rank) {
+  std::vector<std::string> told;
+  for (const Event& record : rank.observer.of(EventKind::call_record)) {
+    if (record.a >= 0) continue;
+    const std::string stream = record.name == 0 ? "-" : rank.observer.text(record.name);
+    told.push_back(fmt::format("{} {} call {} {}{}, step {}", record.a, stream, record.b,
+                               rank.observer.text(record.detail), record.c == 1 ? " again" : "", record.step));
+  }
+  return told;
+}
+
+// A rank alone issues these calls in each step; `steps` names their purposes by letters.
+std::vector<std::string> told_of_steps(const std::vector<std::string_view>& steps, bool gives_up) {
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 1, Guard::record);
+  rank.position.phase = Phase::exchange;
+  for (const std::string_view calls : steps) {
+    ++rank.position.step;
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(calls.substr(i, 1))));
+  }
+  if (gives_up) rank.guard.abort(Error{.code = Code::aborted, .message = "enough"});
+  rank.guard.finish(false);
+  return of_no_call(rank);
+}
+
+TEST(Guard, RankThatGivesUpTellsWhatWasDue) {
+  EXPECT_THAT(told_of_steps({"abc", "ab"}, true), ElementsAre("-1 dp[0] call 5 barrier c, step 6"));
+  EXPECT_THAT(told_of_steps({"ab"}, true), ElementsAre("-1 - call 0 abort, step 5"));  // it cannot know
+}
+
+TEST(Guard, StepThatWentAnotherWayIsTold) {
+  EXPECT_THAT(told_of_steps({"abc", "abc"}, false), IsEmpty());
+  EXPECT_THAT(told_of_steps({"abc", "ac"}, false),
+              ElementsAre("-2 dp[0] call 4 barrier b, step 6", "-3 dp[0] call 4 barrier c, step 6"));
+  EXPECT_THAT(told_of_steps({"abc", "abbc"}, false),
+              ElementsAre("-2 dp[0] call 5 barrier c, step 6", "-3 dp[0] call 5 barrier b again, step 6"));
+  EXPECT_THAT(told_of_steps({"abc", "ab", "abc"}, false),
+              ElementsAre("-2 dp[0] call 5 barrier c, step 6", "-3 dp[0] call 5 barrier a, step 7"));
+  EXPECT_THAT(told_of_steps({"abc", "ac", "abc", "abc", "abc"}, false), IsEmpty());  // of long ago
 }
 
 TEST(Guard, RecordSaysThatWhatCameWasDamaged) {

@@ -52,8 +52,10 @@ enum class EventKind : std::uint8_t {
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
   calls,        // step; a=calls of the stream completed in the step; name=stream; digest=of their fingerprints in order
-  call_record,  // step, phase; a=sequence (-1: its task gave up), b=elements, c=1 completed, 2 compared, 0 neither,
-                // -1-r: waits for rank r (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print
+  call_record,  // step, phase; a=sequence, b=elements, c=1 completed, 2 compared, 0 neither, -1-r: waits for rank r
+                // (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print. Of no call: a=-1 its
+                // task gave up, where that was due; -2, -3 its last step went another way than those before: that was
+                // due, that came (c=1: once more); b=sequence, name=stream, detail=what
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

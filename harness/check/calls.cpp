@@ -88,6 +88,32 @@ const IssuedCall* Dump::current() const {
   return own != nullptr ? own : current(true);
 }
 
+namespace {
+
+// A record of no call; see EventKind::call_record.
+void note_no_call(const Case& run, const Event& event, Dump& dump) {
+  const NamedCall named{.stream = run.history().text(event.name),
+                        .sequence = event.b,
+                        .step = event.step,
+                        .phase = event.phase,
+                        .call = run.history().text(event.detail)};
+  if (event.a == -1) {
+    const bool aside = run.plan().job.checkpoint.mode == PublishMode::async && is_of_a_publish(event.phase);
+    dump.gave_up = GivenUp{.step = event.step, .phase = event.phase, .aside = aside};
+    if (!named.stream.empty()) dump.gave_up->due = named;
+    return;
+  }
+  if (!dump.detour) dump.detour = Detour{};
+  if (event.a == -2) {
+    dump.detour->due = named;
+  } else {
+    dump.detour->came = named;
+    dump.detour->again = event.c == 1;
+  }
+}
+
+}  // namespace
+
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
   AttemptCalls calls{.attempt = &attempt, .dumps = {}};
   for (const std::uint32_t position : run.history().of(EventKind::call_record)) {
@@ -95,8 +121,7 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
     if (event.attempt != attempt.number) continue;
     Dump& dump = calls.dumps[event.rank];
     if (event.a < 0) {
-      const bool aside = run.plan().job.checkpoint.mode == PublishMode::async && is_of_a_publish(event.phase);
-      dump.gave_up = GivenUp{.step = event.step, .phase = event.phase, .aside = aside};
+      note_no_call(run, event, dump);
       continue;
     }
     const std::int64_t wait = -1 - event.c;  // see EventKind::call_record

@@ -34,17 +34,35 @@ struct IssuedCall {
   bool aside = false;  // of the second task
 };
 
+// A call as a task knows it from its own steps.
+struct NamedCall {
+  std::string_view stream;
+  std::int64_t sequence = 0;
+  std::int64_t step = 0;
+  Phase phase = Phase::none;
+  std::string_view call;  // operation, purpose
+};
+
 // Where a task gave up by itself.
 struct GivenUp {
   std::int64_t step = 0;
   Phase phase = Phase::none;
   bool aside = false;
+  std::optional<NamedCall> due;  // if it had issued it before
+};
+
+// Where a step of the main task went another way than those before it.
+struct Detour {
+  std::optional<NamedCall> due;  // none: nothing more was due in the step
+  NamedCall came;
+  bool again = false;  // `came` is the call ahead of it once more
 };
 
 // What one rank told when its attempt failed: the last calls of each task, oldest first.
 struct Dump {
   std::vector<IssuedCall> calls;
   std::optional<GivenUp> gave_up;
+  std::optional<Detour> detour;
 
   const IssuedCall* find(std::string_view stream, std::int64_t sequence) const;
   const IssuedCall* last_completed() const;
