@@ -72,18 +72,18 @@ const GuardedCollectives::Purpose& GuardedCollectives::kept(std::string_view pur
 }
 
 // Notes which call of the step it is, ahead of counting it.
-void GuardedCollectives::follow(const Stream& stream, const Purpose& purpose, CollectiveOp op) {
+void GuardedCollectives::follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements) {
   const Position& position = parties_.position;
   if (!CallOrder::covers(position.phase)) return;
-  const CallOrder::Step call{.stream = stream.number, .purpose = purpose.number, .op = op, .phase = position.phase};
+  const CallOrder::Step call{
+      .stream = stream.number, .purpose = purpose.number, .elements = elements, .op = op, .phase = position.phase};
   const std::int64_t before = std::exchange(order_step_, position.step);
-  const auto departure = order_.note(call, before != position.step);
-  if (!departure) return;
-  detour_ = Detour{.calls = *departure,
-                   .due_step = departure->late ? before : position.step,
-                   .came_step = position.step,
-                   .came_sequence = stream.calls};
-  if (departure->due) detour_->due_sequence = streams_[departure->due->stream]->calls;
+  if (!order_.note(call, before != position.step)) return;
+  const CallOrder::Departure& departure = *order_.departure();
+  departed_at_ = {.due_step = departure.late ? before : position.step,
+                  .came_step = position.step,
+                  .due_sequence = departure.due ? streams_[departure.due->stream]->calls : 0,
+                  .came_sequence = stream.calls};
 }
 
 GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, CollectiveOp op, Fingerprint print,
@@ -94,7 +94,7 @@ GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, Collective
     step_ = position.step;
   }
   const Purpose& purpose = kept(call.purpose);
-  follow(stream, purpose, op);
+  follow(stream, purpose, op, print.count);
   print.op = op == CollectiveOp::recv ? CollectiveOp::send : op;
   print.sequence = stream.calls++;
   print.step = position.step;
@@ -278,7 +278,8 @@ void GuardedCollectives::finish(bool well) {
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
   if (gave_up_at_) tell_abort();
-  if (detour_ && detour_->came_step + 1 >= order_step_) tell_detour();  // whoever goes astray can be a step ahead
+  const bool lately = departed_at_.came_step + 1 >= order_step_;
+  if (order_.departure() && lately) tell_departure();  // whoever goes astray can be a step ahead
 }
 
 void GuardedCollectives::tell_step() {
@@ -330,18 +331,18 @@ void GuardedCollectives::tell_abort() {
   parties_.observer.event(event);
 }
 
-void GuardedCollectives::tell_detour() {
-  const CallOrder::Departure& calls = detour_->calls;
-  Event event = event_at(EventKind::call_record, detour_->due_step, Phase::none);
-  if (calls.due) {
+void GuardedCollectives::tell_departure() {
+  const CallOrder::Departure& departure = *order_.departure();
+  Event event = event_at(EventKind::call_record, departed_at_.due_step, Phase::none);
+  if (departure.due) {
     event.a = -2;
-    name_call(event, *calls.due, detour_->due_sequence);
+    name_call(event, *departure.due, departed_at_.due_sequence);
     parties_.observer.event(event);
   }
-  event.step = detour_->came_step;
+  event.step = departed_at_.came_step;
   event.a = -3;
-  event.c = calls.again ? 1 : 0;
-  name_call(event, calls.came, detour_->came_sequence);
+  event.c = static_cast<std::int64_t>(departure.again);
+  name_call(event, departure.came, departed_at_.came_sequence);
   parties_.observer.event(event);
 }
 

@@ -80,9 +80,8 @@ class GuardedCollectives final : public ForwardingCollectives {
     std::string text;
     Digest digest;
   };
-  // Where a step went another way: the call that was due, unless the step had no more, and the one that came.
-  struct Detour {
-    CallOrder::Departure calls;
+  // Where the departure of `order_` was.
+  struct Place {
     std::int64_t due_step = 0;
     std::int64_t came_step = 0;
     std::int64_t due_sequence = 0;
@@ -104,7 +103,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   Stream& stream_of_group(const Group& group);
   Stream& stream_between(const Group& group, int peer, bool outgoing);
   const Purpose& kept(std::string_view purpose);
-  void follow(const Stream& stream, const Purpose& purpose, CollectiveOp op);
+  void follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements);
   Record& issue(Stream& stream, CollectiveOp op, Fingerprint print, const Call& call);
   Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
   void settle(Record& record);
@@ -118,7 +117,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   static std::int64_t standing_of(const Record& record);
   void tell(const Record& record);
   void tell_abort();
-  void tell_detour();
+  void tell_departure();
   void name_call(Event& event, const CallOrder::Step& call, std::int64_t sequence) const;
   Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
 
@@ -130,8 +129,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   std::array<Record, ring_capacity> ring_;
   std::uint64_t issued_ = 0;
   CallOrder order_;
-  std::int64_t order_step_ = 0;   // of the last call that it covers
-  std::optional<Detour> detour_;  // the last
+  std::int64_t order_step_ = 0;  // of the last call that it covers
+  Place departed_at_;
   std::optional<Position> gave_up_at_;
 };
 

@@ -55,7 +55,7 @@ enum class EventKind : std::uint8_t {
   call_record,  // step, phase; a=sequence, b=elements, c=1 completed, 2 compared, 0 neither, -1-r: waits for rank r
                 // (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print. Of no call: a=-1 its
                 // task gave up, where that was due; -2, -3 its last step went another way than those before: that was
-                // due, that came (c=1: once more); b=sequence, name=stream, detail=what
+                // due, that came (c=1: once more, 2: perhaps); b=sequence, name=stream, detail=what
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

@@ -141,13 +141,7 @@ class WaitFinder {
       const Event& event = run_.event(position);
       if (end == nullptr && calls_.in(event) && event.rank == rank) end = &event;
     }
-    if (end == nullptr) return nullptr;
-    const auto found = std::ranges::find_if(waits, [&](const Waiting& waiting) {
-      const IssuedCall& call = *waiting.call;
-      return !call.aside && call.step == end->step && call.phase == end->phase &&
-             std::ranges::find(waiting.missing, rank) != waiting.missing.end();
-    });
-    return found == waits.end() ? nullptr : &*found;
+    return end == nullptr ? nullptr : missed_at(waits, rank, end->step, end->phase, false);
   }
 
   std::optional<Blame> missing(const std::vector<Waiting>& waits) const {

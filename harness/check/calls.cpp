@@ -108,7 +108,7 @@ void note_no_call(const Case& run, const Event& event, Dump& dump) {
     dump.detour->due = named;
   } else {
     dump.detour->came = named;
-    dump.detour->again = event.c == 1;
+    dump.detour->again = static_cast<Detour::Again>(event.c);
   }
 }
 
@@ -164,13 +164,13 @@ bool comes_before(const IssuedCall& a, const IssuedCall& b) {
          std::tuple(b.step, b.lap, place_in_work(b.step, b.phase));
 }
 
-namespace {
-
 std::string_view kind_of(std::string_view stream) { return stream.substr(0, stream.find('[')); }
 
 bool alike(const IssuedCall& a, const IssuedCall& b) {
   return a.phase == b.phase && a.call == b.call && kind_of(a.stream) == kind_of(b.stream);
 }
+
+namespace {
 
 bool is_of_a_micro_batch(Phase phase) { return phase == Phase::forward || phase == Phase::backward; }
 

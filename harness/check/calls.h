@@ -53,9 +53,10 @@ struct GivenUp {
 
 // Where a step of the main task went another way than those before it.
 struct Detour {
+  enum class Again : std::uint8_t { no, yes, perhaps };
   std::optional<NamedCall> due;  // none: nothing more was due in the step
   NamedCall came;
-  bool again = false;  // `came` is the call ahead of it once more
+  Again again = Again::no;  // `came` is the call ahead of it once more
 };
 
 // What one rank told when its attempt failed: the last calls of each task, oldest first.
@@ -95,6 +96,11 @@ struct HitCall {
 };
 // Nothing: the fault hit something else.
 std::optional<HitCall> hit_call(const Case& run, const Event& fired);
+
+// "dp" of "dp[0-3]".
+std::string_view kind_of(std::string_view stream);
+// The same call of two ranks or steps, as far as phase, operation, operands, purpose and kind of group tell.
+bool alike(const IssuedCall& a, const IssuedCall& b);
 
 // Which comes first in a rank's work, as far as step, phase and try tell.
 bool comes_before(const IssuedCall& a, const IssuedCall& b);

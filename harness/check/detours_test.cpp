@@ -1,3 +1,5 @@
+#include "harness/check/detours.h"
+
 #include "harness/check/test_calls.h"
 
 namespace firedrill {
@@ -12,21 +14,21 @@ class DetourTest : public CallsTest {
 
   void due(int rank, std::string_view call, std::string_view stream = dp, std::int64_t sequence = 4,
            Phase phase = Phase::exchange) {
-    tell(rank, -2, {.stream = stream, .sequence = sequence, .phase = phase, .call = call}, false);
+    tell(rank, -2, {.stream = stream, .sequence = sequence, .phase = phase, .call = call});
   }
-  void came(int rank, std::string_view call, bool again = false, std::string_view stream = dp,
+  void came(int rank, std::string_view call, Detour::Again again = Detour::Again::no, std::string_view stream = dp,
             std::int64_t sequence = 4, Phase phase = Phase::exchange) {
     tell(rank, -3, {.stream = stream, .sequence = sequence, .phase = phase, .call = call}, again);
   }
 
  private:
-  void tell(int rank, std::int64_t what, const Spoken& spoken, bool again) {
+  void tell(int rank, std::int64_t what, const Spoken& spoken, Detour::Again again = Detour::Again::no) {
     drill_.add(EventKind::call_record, {.rank = rank,
                                         .step = spoken.step,
                                         .phase = spoken.phase,
                                         .a = what,
                                         .b = spoken.sequence,
-                                        .c = again ? 1 : 0,
+                                        .c = static_cast<std::int64_t>(again),
                                         .name = spoken.stream,
                                         .detail = spoken.call});
   }
@@ -52,13 +54,28 @@ TEST_F(DetourTest, WhoLeftACallOutIsNamedInItThoughOthersShowItElsewhere) {
 TEST_F(DetourTest, ACallThatCameTwiceIsNamedWhereItCameAgain) {
   for (const int rank : {0, 1, 2, 3}) record(rank, {});
   due(2, "all_reduce gradients.bucket1");
-  came(2, "all_reduce gradients.bucket0", true, dp, 5);
+  came(2, "all_reduce gradients.bucket0", Detour::Again::yes, dp, 5);
   end();
   const auto found = blame();
   ASSERT_TRUE(found);
   EXPECT_THAT(found->ranks, ElementsAre(2));
   EXPECT_EQ(found->sequence, 5);
   EXPECT_EQ(found->what, "it was issued once more");
+}
+
+TEST_F(DetourTest, WhatWasLeftOutOrMadeTwiceIsToldByTheCallInWhichTheRankWaits) {
+  const auto named_if_it_waits_in = [&](std::string_view stream) {
+    const auto events = drill_.events;
+    record(1, {.stream = stream, .sequence = 9, .waited_for = 0, .call = "all_reduce gradients"});
+    record(2, {.sequence = 4, .waited_for = 1, .call = "all_reduce gradients"});
+    due(1, "all_reduce gradients", dp, 4);
+    came(1, "all_reduce gradients.cp", Detour::Again::perhaps, cp, 7);
+    const auto found = blame();
+    drill_.events = events;
+    return found ? found->stream : "";
+  };
+  EXPECT_EQ(named_if_it_waits_in(cp), cp);
+  EXPECT_EQ(named_if_it_waits_in(dp), dp);
 }
 
 TEST_F(DetourTest, AWayOnWhichNobodyIsMissedIsAStepOfAnotherSort) {
@@ -80,7 +97,7 @@ TEST_F(DetourTest, OfTwoTheEarlierIsNamed) {
   due(0, "all_reduce gradients.bucket1");
   came(0, "all_reduce gradients.bucket2");
   due(3, "recv activation", "pp[1>3]", 2, Phase::forward);
-  came(3, "recv activation", false, "pp[1>3]", 3, Phase::forward);
+  came(3, "recv activation", Detour::Again::no, "pp[1>3]", 3, Phase::forward);
   end();
   const auto found = blame();
   ASSERT_TRUE(found);
@@ -100,6 +117,40 @@ TEST_F(DetourTest, WhoGaveUpIsMissingFromTheCallThatWasDue) {
   EXPECT_THAT(found->ranks, ElementsAre(2));
   EXPECT_EQ(found->stream, dp);
   EXPECT_EQ(found->sequence, 4);
+}
+
+// A stage of two ranks (2 and 3) behind another: rank 2 gives up in its first step, and rank 3 waits for it in the call
+// that was due, while rank 0 waits for what would have come behind that.
+TEST_F(DetourTest, WhoGaveUpInItsFirstStepIsMissingWhereTheRankOfTheSameWayWentOn) {
+  const auto both = [&](const Spoken& spoken) {
+    for (const int rank : {2, 3}) record(rank, spoken);
+  };
+  for (const std::int64_t sequence : {1, 2}) {
+    both({.stream = "tp[2-3]", .sequence = sequence, .completed = true, .call = "all_reduce tp.sum.0"});
+  }
+  record(3, {.stream = "tp[2-3]", .sequence = 3, .waited_for = 2, .call = "all_reduce tp.sum.1"});
+  record(0, {.stream = "pp[2>0]", .sequence = 0, .waited_for = 2, .call = "recv gradient"});
+  gives_up(2, 5, Phase::exchange);
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(2));
+  EXPECT_EQ(found->stream, "tp[2-3]");
+  EXPECT_EQ(found->sequence, 3);
+}
+
+TEST_F(DetourTest, WhatDoesNotFitTogetherOutsideOfAllCallsIsOfTheRankThatHasIt) {
+  record(1, {.completed = true});
+  for (const int rank : {0, 2, 3}) record(rank, {.sequence = 5, .waited_for = 1, .call = "all_gather parameters"});
+  drill_.add(
+      EventKind::rank_ended,
+      {.rank = 1, .step = 5, .phase = Phase::optimizer, .a = 1, .name = "shards do not fit", .detail = "mismatch"});
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::failed);
+  EXPECT_THAT(found->ranks, ElementsAre(1));
+  EXPECT_EQ(found->what, "shards do not fit");
 }
 
 }  // namespace

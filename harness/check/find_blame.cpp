@@ -34,7 +34,7 @@ class Finder {
     if (!blame) blame = replica();
     if (!blame) blame = gave_up(waits);
     if (!blame) blame = slow();
-    if (!blame) blame = by_itself();
+    if (!blame) blame = by_itself(waits);
     if (!blame) blame = one_too_many(waits);
     if (!blame) blame = dead(waits);
     if (!blame) blame = blame_of_waits(run_, calls_, waits);
@@ -68,8 +68,7 @@ class Finder {
     if (!found) return std::nullopt;
     Blame blame = named_at(BlameKind::mismatch, found->call);
     blame.ranks = {found->rank};
-    const Detour& detour = *found->detour;
-    blame.what = detour.again ? "it was issued once more" : fmt::format("{} came in its place", detour.came.call);
+    blame.what = found->again ? "it was issued once more" : fmt::format("{} came in its place", found->came);
     return blame;
   }
 
@@ -155,31 +154,42 @@ class Finder {
     for (const auto& [rank, dump] : calls_.dumps) {
       if (!dump.gave_up) continue;
       const GivenUp& where = *dump.gave_up;
-      if (where.due) {
-        Blame blame = named_at(BlameKind::missing, *where.due);
+      std::optional<NamedCall> due = where.due;
+      if (!due && !where.aside) due = due_by_others(calls_, rank, where);
+      if (due) {
+        Blame blame = named_at(BlameKind::missing, *due);
         blame.ranks = {rank};
         return blame;
       }
-      Blame blame{.kind = BlameKind::missing, .ranks = {rank}, .step = where.step, .phase = where.phase};
-      for (const Waiting& waiting : waits) {
-        const IssuedCall& call = *waiting.call;
-        if (call.aside != where.aside || call.step != where.step || call.phase != where.phase) continue;
-        if (std::ranges::find(waiting.missing, rank) == waiting.missing.end()) continue;
-        return blame_for_missing(calls_, call, rank);
-      }
-      return blame;
+      const Waiting* const missed = missed_at(waits, rank, where.step, where.phase, where.aside);
+      if (missed != nullptr) return blame_for_missing(calls_, *missed->call, rank);
+      return Blame{.kind = BlameKind::missing, .ranks = {rank}, .step = where.step, .phase = where.phase};
     }
     return std::nullopt;
   }
 
-  // The first that ended badly, if no peer is the reason for it.
-  std::optional<Blame> by_itself() const {
+  // Of its main task; what it has put off does not count.
+  bool is_in_a_call(int rank) const {
+    const auto dump = calls_.dumps.find(rank);
+    if (dump == calls_.dumps.end()) return false;
+    const auto own =
+        std::ranges::find(dump->second.calls.rbegin(), dump->second.calls.rend(), false, &IssuedCall::aside);
+    return own != dump->second.calls.rend() && !own->completed;
+  }
+
+  // The first that ended badly, if no peer is the reason for it. What does not fit together inside of a call is a
+  // matter of all its members, and outside of all of the rank that has it.
+  std::optional<Blame> by_itself(const std::vector<Waiting>& waits) const {
     for (const Event* end : events(EventKind::rank_ended)) {
       if (died_.contains(end->rank)) return std::nullopt;
       if (end->a != failed && end->a != failed_a_check) continue;
       const std::string_view code = code_of(*end);
-      if (code == to_string(Code::aborted) || code == to_string(Code::timeout) || code == to_string(Code::mismatch))
-        continue;
+      if (code == to_string(Code::aborted) || code == to_string(Code::timeout)) continue;
+      if (code == to_string(Code::mismatch)) {
+        if (is_in_a_call(end->rank)) continue;
+        const Waiting* const missed = missed_at(waits, end->rank, end->step, end->phase, false);
+        if (missed != nullptr) return blame_for_missing(calls_, *missed->call, end->rank);
+      }
       return of_rank(BlameKind::failed, end->rank, *end, run_.history().text(end->name));
     }
     return std::nullopt;

@@ -42,6 +42,15 @@ std::vector<Waiting> waits_of(const AttemptCalls& calls) {
   return waits;
 }
 
+const Waiting* missed_at(const std::vector<Waiting>& waits, int rank, std::int64_t step, Phase phase, bool aside) {
+  const auto found = std::ranges::find_if(waits, [&](const Waiting& waiting) {
+    const IssuedCall& call = *waiting.call;
+    return call.aside == aside && call.step == step && call.phase == phase &&
+           std::ranges::find(waiting.missing, rank) != waiting.missing.end();
+  });
+  return found == waits.end() ? nullptr : &*found;
+}
+
 const IssuedCall* wait_of(const AttemptCalls& calls, int rank, bool aside) {
   const auto dump = calls.dumps.find(rank);
   const IssuedCall* current = dump == calls.dumps.end() ? nullptr : dump->second.current(aside);

@@ -17,6 +17,9 @@ struct Waiting {
 // Of all tasks of all ranks, the earliest first.
 std::vector<Waiting> waits_of(const AttemptCalls& calls);
 
+// The earliest of that place in which the rank is missing, or nullptr.
+const Waiting* missed_at(const std::vector<Waiting>& waits, int rank, std::int64_t step, Phase phase, bool aside);
+
 // The call in which a task of the rank waits for a peer, or nullptr.
 const IssuedCall* wait_of(const AttemptCalls& calls, int rank, bool aside);
 

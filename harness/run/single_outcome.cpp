@@ -140,7 +140,13 @@ class Attribution {
   }
 
  private:
-  bool at_place(const Named& named) const { return named.step == fired_.step && named.phase == fired_.phase; }
+  bool at_place(const Named& named) const {
+    if (named.step == fired_.step && named.phase == fired_.phase) return true;
+    // A rank that stops as a whole while it publishes aside is missed where its main task stood as well.
+    const bool aside = run_.plan().job.checkpoint.mode == PublishMode::async && fired_.phase >= Phase::save &&
+                       fired_.phase <= Phase::retire;
+    return aside && fault_.kind == FaultKind::hang && named.step >= fired_.step && named.phase <= Phase::optimizer;
+  }
 
   // Of a node, each rank where it stands.
   bool died_at_place() const {
