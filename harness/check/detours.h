@@ -18,8 +18,4 @@ struct FoundDetour {
 // the rank makes it later.
 std::optional<FoundDetour> first_detour(const AttemptCalls& calls);
 
-// What was due for a rank that gave up in its first step, by the rank that went the same way up to there and on.
-// Nothing if nobody did, or if two went on otherwise.
-std::optional<NamedCall> due_by_others(const AttemptCalls& calls, int rank, const GivenUp& where);
-
 }  // namespace firedrill

@@ -1,5 +1,7 @@
 #include "harness/check/detours.h"
 
+#include <array>
+
 #include "harness/check/test_calls.h"
 
 namespace firedrill {
@@ -137,6 +139,41 @@ TEST_F(DetourTest, WhoGaveUpInItsFirstStepIsMissingWhereTheRankOfTheSameWayWentO
   EXPECT_THAT(found->ranks, ElementsAre(2));
   EXPECT_EQ(found->stream, "tp[2-3]");
   EXPECT_EQ(found->sequence, 3);
+}
+
+// Nobody has made a step before: of four ranks with the same work one parts from the way of the three others.
+TEST_F(DetourTest, WhoPartsFromTheWayOfMostInTheFirstStepIsNamed) {
+  constexpr std::array<std::string_view, 2> groups = {"cp[0-1]", "cp[2-3]"};
+  const auto issue = [&](int rank, std::int64_t sequence, std::string_view call, bool completed = true) {
+    record(rank, {.stream = groups[static_cast<std::size_t>(rank / 2)],
+                  .sequence = sequence,
+                  .completed = completed,
+                  .call = call});
+  };
+  const std::vector<std::string_view> way = {"all_gather keys.0", "all_gather keys.1", "all_gather keys.2",
+                                             "all_reduce gradients.1"};
+  for (const int rank : {0, 1, 2, 3}) {
+    for (std::size_t i = 0; i < way.size(); ++i) issue(rank, static_cast<std::int64_t>(i), way[i]);
+    if (rank == 3) issue(3, 4, way.back(), false);
+    if (rank != 3) issue(rank, 4, "all_gather keys.3", false);
+  }
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(3));
+  EXPECT_EQ(found->stream, "cp[2-3]");
+  EXPECT_EQ(found->sequence, 4);
+  EXPECT_EQ(found->call, "all_reduce gradients.1");
+  EXPECT_EQ(found->what, "it was issued once more");
+}
+
+TEST_F(DetourTest, OfTwoThatPartInTheFirstStepNobodyKnowsWhoIsRight) {
+  record(0, {.stream = cp, .call = "all_reduce gradients.1"});
+  record(1, {.stream = cp, .call = "all_reduce gradients.2"});
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));
 }
 
 TEST_F(DetourTest, WhatDoesNotFitTogetherOutsideOfAllCallsIsOfTheRankThatHasIt) {

@@ -5,6 +5,7 @@
 #include "harness/check/attribution.h"
 #include "harness/check/blame_of_waits.h"
 #include "harness/check/detours.h"
+#include "harness/check/first_step.h"
 #include "harness/check/waits.h"
 
 namespace firedrill {
