@@ -163,8 +163,8 @@ TEST_F(DetourTest, WhoPartsFromTheWayOfMostInTheFirstStepIsNamed) {
   EXPECT_THAT(found->ranks, ElementsAre(3));
   EXPECT_EQ(found->stream, "cp[2-3]");
   EXPECT_EQ(found->sequence, 4);
-  EXPECT_EQ(found->call, "all_reduce gradients.1");
-  EXPECT_EQ(found->what, "it was issued once more");
+  EXPECT_EQ(found->call, "all_gather keys.3");
+  EXPECT_EQ(found->what, "all_reduce gradients.1 came in its place");
 }
 
 TEST_F(DetourTest, OfTwoThatPartInTheFirstStepNobodyKnowsWhoIsRight) {
