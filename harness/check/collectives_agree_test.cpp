@@ -171,10 +171,11 @@ TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
 // Rank 2 leaves out call 4, in which the others wait for it.
 class SkippedCall : public CallsTest {
  protected:
-  void judge_with(std::string_view hit, Outcome outcome, FaultKind kind = FaultKind::skip_call) {
+  void judge_with(std::string_view hit, Outcome outcome, FaultKind kind = FaultKind::skip_call,
+                  Phase phase = Phase::exchange) {
     for (const int rank : {0, 1, 3}) record(rank, {.waited_for = 2});
     record(2, {.sequence = 3, .step = 4, .completed = true});
-    fire(kind, 2, 5, Phase::exchange, hit);
+    fire(kind, 2, 5, phase, hit);
     end();
     History history(drill_.tables);
     for (const Event& event : drill_.events) history.append(event);
@@ -195,6 +196,13 @@ TEST_F(SkippedCall, IsMissedByAVerdictOfAnotherGroup) {
 TEST_F(SkippedCall, IsMissedByAVerdictOfAnotherPurpose) { judge_with("dp[0-3] call 4 all_reduce loss", Outcome::fail); }
 TEST_F(SkippedCall, WouldBeNamedInTheCallBehindItHadItBeenDoubled) {
   judge_with("dp[0-3] call 3 all_reduce gradients", Outcome::pass, FaultKind::duplicate_call);
+}
+TEST_F(SkippedCall, MayBeJournaledInALaterPhaseIfItWasOvertaken) {
+  const std::string_view call = "dp[0-3] call 4 all_reduce gradients";
+  judge_with(call, Outcome::pass, FaultKind::reorder_calls, Phase::optimizer);
+  drill_.events.clear();
+  drill_.start_fresh();
+  judge_with(call, Outcome::fail, FaultKind::skip_call, Phase::optimizer);
 }
 TEST_F(SkippedCall, IsNoCallThatADeadRankCouldHaveBeenMissedIn) {
   drill_.add(EventKind::rank_ended, {.rank = 2, .step = 5, .phase = Phase::exchange, .a = 2});

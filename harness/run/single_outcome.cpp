@@ -212,7 +212,10 @@ class Attribution {
     const bool both = named.ranks == members && named.ranks.size() == 2 &&
                       std::ranges::find(named.ranks, static_cast<int>(fired_.rank)) != named.ranks.end();
     if (!both && named.ranks != std::vector<int>{fired_.rank}) return false;
-    return at_place(named) && (!named.blame || is_at_call(run_, *named.blame, fired_));
+    // A call that is held back is journaled where the one came that overtook it.
+    const bool of_held_back = fault_.kind == FaultKind::reorder_calls && named.blame && named.blame->sequence >= 0;
+    if (!at_place(named) && !(of_held_back && named.step == fired_.step)) return false;
+    return !named.blame || is_at_call(run_, *named.blame, fired_);
   }
 
   // In the step that it hit; what replicas hold is compared when the step is done, or later.
