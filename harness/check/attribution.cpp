@@ -70,9 +70,6 @@ bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
     const std::int64_t last = hit->sequence + (fault->at.when == When::after ? 1 : 0);
     return blame.stream != hit->stream || blame.sequence <= last || went_past(run, *hit, fired);
   }
-  // Nobody waits for what a rank does not receive: who gave up there is missed in a later call.
-  const bool unmissed = fault->kind == FaultKind::early_abort && hit->operation == "recv";
-  if (unmissed && blame.stream != hit->stream) return true;
   const std::int64_t shows = hit->sequence + (fault->kind == FaultKind::duplicate_call ? 1 : 0);
   // A mismatch names both calls, that of the rank that was hit and that of the others.
   const std::string named = blame.call + " " + blame.what;
