@@ -38,11 +38,11 @@ class FailingExchanges final : public ForwardingCollectives {
  public:
   FailingExchanges(Collectives& inner, const Failures& failures) : ForwardingCollectives(inner), failures_(failures) {}
   Result<Value> all_gather(const Group& group, const Value& mine, const Call& call) override {
-    if (fails(call)) return Error{.code = failures_.code, .message = "injected"};
+    if (fails(call)) return Error{.code = failures_.code, .message = "injected", .retryable = true};
     return inner_.all_gather(group, mine, call);
   }
   Result<Value> broadcast(const Group& group, const Value& value, int root, const Call& call) override {
-    if (fails(call)) return Error{.code = failures_.code, .message = "injected"};
+    if (fails(call)) return Error{.code = failures_.code, .message = "injected", .retryable = true};
     return inner_.broadcast(group, value, root, call);
   }
 
@@ -155,6 +155,24 @@ TEST(FailingParts, OnlyWhatANewTryMayMendIsTriedAgain) {
     EXPECT_EQ(error.code, code);
     EXPECT_THAT(error.message, HasSubstr(count == 1 ? "in 1 tries" : "in 3 tries"));
   }
+}
+
+// Training may go on behind a failed publish only where all ranks know of it.
+TEST(FailingParts, APublishMayBeMadeUpForIfItsTriesFailedOnAllRanksAlike) {
+  for (const Code code : {Code::no_space, Code::io_error, Code::corrupted, Code::not_found}) {
+    TestDisk disk;
+    TestAttempt attempt(disk);
+    EXPECT_TRUE(error_of(attempt, {.kernel = "ckpt.encode_shards", .rank = 1, .code = code}).retryable);
+  }
+  for (const char* purpose : {"open", "shards", "commit", "trial_restore"}) {
+    TestDisk disk;
+    TestAttempt attempt(disk);
+    const std::string exchange = "checkpoint." + std::string(purpose);
+    EXPECT_FALSE(error_of(attempt, {.exchange = exchange, .code = Code::corrupted}).retryable) << purpose;
+  }
+  TestDisk disk;
+  TestAttempt attempt(disk);
+  EXPECT_FALSE(error_of(attempt, {.kernel = "ckpt.encode_shards", .rank = 1, .code = Code::internal}).retryable);
 }
 
 TEST(FailingParts, AClockThatFailsEndsAnyWaitForWhatMayBeLate) {

@@ -55,7 +55,9 @@ class Protocol {
 
   // Saves `snapshot` as the state after `step`. When it returns well, the checkpoint is validated and durable and
   // acknowledged has been emitted. `snapshot` holds Values, which nobody changes: training may go on. Emits
-  // save_started, shard_written, committed, validated, acknowledged, retired, save_failed.
+  // save_started, shard_written, committed, validated, acknowledged, retired, save_failed. Errors: `retryable` what
+  // failed every try on all ranks alike, so that they may all go on and publish a later step; not so what one rank may
+  // be alone with, and our own bugs.
   Result<Publication> publish(const CheckpointContext& ctx, std::int64_t step, const StateView& snapshot,
                               const Digest& state_digest);
 

@@ -41,6 +41,12 @@ void emit_about(const CheckpointContext& ctx, EventKind kind, const CheckpointId
 // A new directory may help; a bug of ours stays.
 bool worth_another_try(const Error& error) { return error.code != Code::internal && error.code != Code::invalid_input; }
 
+// Others may know nothing of it, and wait.
+Error of_one_rank(Error error) {
+  error.retryable = false;
+  return error;
+}
+
 }  // namespace
 
 struct Protocol::Try {
@@ -84,7 +90,9 @@ Result<Publication> Protocol::publish(const CheckpointContext& ctx, std::int64_t
                 .state_digest = state_digest,
                 .name = to_string(id),
                 .directory = shard_directory(id)};
-    FD_TRY(const std::optional<Error> failure, run_try(ctx, current));
+    Result<std::optional<Error>> ended = run_try(ctx, current);
+    if (!ended) return of_one_rank(std::move(ended).error());
+    const std::optional<Error>& failure = *ended;
     if (!failure) {
       emit_about(ctx, EventKind::acknowledged, id, current.name, state_digest);
       Publication publication{.id = id, .tries = tries};
@@ -92,16 +100,19 @@ Result<Publication> Protocol::publish(const CheckpointContext& ctx, std::int64_t
       remember(id, Known::Standing::validated);
       const PhaseScope phase(ctx.parts.position, Phase::retire);
       if (Status kept = retain(ctx); !kept) {
-        if (ends_the_call(kept.error())) return kept.error();
+        if (ends_the_call(kept.error())) return of_one_rank(std::move(kept).error());
         emit_failure(ctx, id, kept.error(), false);
         publication.retention_error = std::move(kept).error();
       }
       return publication;
     }
-    if (ctx.coordinator()) FD_TRY_VOID(clean_up(ctx, current));
+    if (ctx.coordinator()) {
+      if (Status cleaned = clean_up(ctx, current); !cleaned) return of_one_rank(std::move(cleaned).error());
+    }
     if (tries == tries_max || !worth_another_try(*failure)) {
       emit_failure(ctx, id, *failure, true);
       Error error = *failure;
+      error.retryable = worth_another_try(*failure);
       error.message = fmt::format("step {} could not be saved in {} tries: {}", step, tries, failure->message);
       return error;
     }

@@ -11,10 +11,6 @@
 namespace firedrill {
 namespace {
 
-// Errors behind which training may go on without this checkpoint: those of the storage, which a publish makes known to
-// all ranks alike. Any other may be seen by one rank alone, or is our own bug.
-bool survivable(const Error& error) { return error.code == Code::io_error || error.code == Code::no_space; }
-
 // What the code of a step throws (a library that dislikes its input, no memory) ends the rank with an error, like any
 // other failure of it; checks of our own stay findings.
 Result<StepReport> step_of(Trainer& trainer) {
@@ -244,7 +240,8 @@ Status Attempt::judge(Status published, std::int64_t step) {
   const CheckpointSpec& spec = context_.job.checkpoint;
   ++failures_in_a_row_;
   const bool goes_on = spec.on_error == OnError::continue_training && failures_in_a_row_ <= spec.failures_max;
-  if (survivable(published.error()) && goes_on && step < context_.job.steps) return {};
+  // Alone no rank may go on.
+  if (published.error().retryable && goes_on && step < context_.job.steps) return {};
   return published;
 }
 
