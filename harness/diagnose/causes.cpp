@@ -15,6 +15,8 @@ constexpr double disk_stands_out = 3;
 constexpr double coordinators_disk_stands_out = 4.5;
 // Of a step: input that all ranks wait for so long is worth a look.
 constexpr double input_share_of_all = 0.25;
+// One part explains all if it costs so many times as much as the rest together.
+constexpr std::int64_t explains_all = 4;
 
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
@@ -29,6 +31,7 @@ struct Excess {
   std::int64_t normal = 0;
   std::int64_t cost = 0;
   double times() const { return ratio_of(value, normal); }
+  bool is_beyond(double limit, std::int64_t floor) const { return times() >= limit && value - normal >= floor; }
   std::string words() const {
     return fmt::format("{} {}{} against {} of its peers, {} times as long", to_string(part), duration_text(value),
                        part == StepPart::checkpoint ? " a file operation" : "", duration_text(normal),
@@ -75,24 +78,30 @@ Excess disk_of(const Figures& figures, const RankFigures& rank) {
 std::vector<Excess> excesses_of(const Figures& figures, const RankFigures& rank) {
   std::vector<Excess> found;
   const auto peers = peers_of(figures, rank);
+  const Floors floors = floors_of(figures.plan);
   for (const StepPart part : step_parts) {
     if (part == StepPart::checkpoint || peers.empty()) continue;
     Excess excess{.part = part,
                   .value = rank.of(part).own,
                   .normal = median_over(peers, [part](const RankFigures& one) { return one.of(part).own; })};
     excess.cost = excess.value - excess.normal;
-    if (excess.times() >= stands_out && counts(excess.cost, figures.step)) found.push_back(excess);
+    if (excess.is_beyond(stands_out, floors.part) && counts(excess.cost, figures.step)) found.push_back(excess);
   }
   const Excess disk = disk_of(figures, rank);
   const double limit = rank.rank == 0 ? coordinators_disk_stands_out : disk_stands_out;
-  if (disk.times() >= limit && counts(disk.cost, figures.step)) found.push_back(disk);
+  if (disk.is_beyond(limit, floors.file_operation) && counts(disk.cost, figures.step)) found.push_back(disk);
   return found;
 }
 
 // Which one cause explains the parts that stand out.
 CauseKind kind_of(const std::vector<Excess>& excesses) {
-  if (excesses.size() == 1 && excesses.front().part == StepPart::input) return CauseKind::slow_input;
-  if (excesses.size() == 1 && excesses.front().part == StepPart::checkpoint) return CauseKind::slow_disk;
+  std::int64_t all = 0;
+  for (const Excess& excess : excesses) all += excess.cost;
+  for (const Excess& excess : excesses) {
+    if (excess.cost < explains_all * (all - excess.cost)) continue;
+    if (excess.part == StepPart::input) return CauseKind::slow_input;
+    if (excess.part == StepPart::checkpoint) return CauseKind::slow_disk;
+  }
   return CauseKind::slow_rank;
 }
 
@@ -130,6 +139,11 @@ double ratio_of(std::int64_t value, std::int64_t normal) {
 
 bool counts(std::int64_t cost, std::int64_t whole) {
   return static_cast<double>(cost) >= share_that_counts * static_cast<double>(whole);
+}
+
+Floors floors_of(const Plan& plan) {
+  if (plan.world == WorldKind::sim) return {};
+  return {.part = 1'000'000, .file_operation = 3'000'000, .message = 300'000};
 }
 
 std::vector<Cause> slow_ranks(const Figures& figures) {
@@ -175,6 +189,7 @@ std::vector<Cause> unbalanced_stages(const Figures& figures) {
     }
     const std::int64_t normal = median_of(others);
     if (others.empty() || ratio_of(own, normal) < stands_out || !counts(own - normal, figures.step)) continue;
+    if (own - normal < floors_of(figures.plan).part) continue;
     const Layout& layout = figures.plan.layout;
     const bool finer = figures.plan.job.model.layers >= 2 * layout.pp * layout.virtual_stages;
     causes.push_back(

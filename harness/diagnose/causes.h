@@ -23,6 +23,14 @@ double ratio_of(std::int64_t value, std::int64_t normal);
 // Whether `whole` would be shorter enough without `cost`.
 bool counts(std::int64_t cost, std::int64_t whole);
 
+// What is less than this beside the normal cannot be told from a scheduler's doing, where processes share their cores.
+struct Floors {
+  std::int64_t part = 0;            // of a step
+  std::int64_t file_operation = 0;  // one
+  std::int64_t message = 0;         // one
+};
+Floors floors_of(const Plan& plan);
+
 // The size of a message of which half the time is latency: below it, smaller messages are no faster.
 std::int64_t half_speed_bytes(const Plan& plan);
 

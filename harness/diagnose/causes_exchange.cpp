@@ -42,6 +42,7 @@ std::vector<SlowLink> links_that_stand_out(const Figures& figures) {
       // The fast ones: all links of one rank may be slow, and the others wait for what comes over them.
       const SlowLink slow{.link = link, .normal = typical_of(others)};
       if (others.empty() || ratio_of(link->time(), slow.normal) < stands_out) continue;
+      if (link->time() - slow.normal < floors_of(figures.plan).message) continue;
       if (counts(slow.cost(), figures.step)) found.push_back(slow);
     }
   }

@@ -33,6 +33,10 @@ std::int64_t quantile(std::vector<std::int64_t> samples, std::size_t percent) {
   return samples[std::max<std::size_t>(1, (samples.size() * percent + 99) / 100) - 1];
 }
 
+std::int64_t least_of(const std::vector<std::int64_t>& samples) {
+  return samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
+}
+
 // What one rank did in one step that it completed.
 struct Step {
   std::array<PartOfRank, part_count> parts;
@@ -43,11 +47,38 @@ struct Step {
   std::int64_t idle = 0;
 };
 
+// Times of one message, by the phase of a step in which they are sent: messages of one phase are alike.
+class MessageTimes {
+ public:
+  void add(Phase phase, std::int64_t each, std::int64_t messages) {
+    OfPhase& one = phases_[phase];
+    one.each.push_back(each);
+    one.messages += messages;
+  }
+  // Of the typical step, over all messages.
+  std::int64_t typical() const {
+    std::int64_t time = 0;
+    std::int64_t messages = 0;
+    for (const auto& [phase, one] : phases_) {
+      time += typical_of(one.each) * one.messages;
+      messages += one.messages;
+    }
+    return time / std::max<std::int64_t>(1, messages);
+  }
+
+ private:
+  struct OfPhase {
+    std::vector<std::int64_t> each;  // by step
+    std::int64_t messages = 0;
+  };
+  std::map<Phase, OfPhase> phases_;
+};
+
 struct Talk {
   std::int64_t messages = 0;  // to the peer
   std::int64_t bytes = 0;
-  std::vector<std::int64_t> sending;    // of one message to the peer, by step and phase
-  std::vector<std::int64_t> under_way;  // of one from the peer
+  MessageTimes sending;    // to the peer
+  MessageTimes under_way;  // from the peer
 };
 
 struct Calls {
@@ -183,12 +214,12 @@ class Reader {
     Talk& talk = talks_[{event.rank, peer}];
     const std::int64_t each = event.b / std::max<std::int64_t>(1, event.c);
     if (!sent) {
-      talk.under_way.push_back(each);
+      talk.under_way.add(event.phase, each, event.c);
       return;
     }
     talk.messages += event.c;
     talk.bytes += event.a;
-    talk.sending.push_back(each);
+    talk.sending.add(event.phase, each, event.c);
     if (const auto part = part_of(event.phase)) step->parts[static_cast<std::size_t>(*part)].own -= event.b;
   }
 
@@ -204,7 +235,9 @@ class Reader {
         own.push_back(step.parts[p].own);
         waiting.push_back(step.parts[p].waiting);
       }
-      figures.parts[p] = {.own = typical_of(own), .waiting = typical_of(waiting)};
+      // Of an exchange the least: whoever wakes a peer may lose its core to it.
+      const bool exchange = step_parts[p] == StepPart::exchange;
+      figures.parts[p] = {.own = exchange ? least_of(own) : typical_of(own), .waiting = typical_of(waiting)};
     }
     std::vector<std::int64_t> per_change;
     for (const auto& [at, step] : steps) {
@@ -255,8 +288,8 @@ class Reader {
            .kind = kind_of(figures.plan, ends.first, ends.second),
            .messages = static_cast<double>(there.messages + here.messages) / std::max(1, figures.steps),
            .bytes = there.bytes + here.bytes,
-           .sending = std::max(typical_of(there.sending), typical_of(here.sending)),
-           .under_way = std::min(typical_of(there.under_way), typical_of(here.under_way))});
+           .sending = std::max(there.sending.typical(), here.sending.typical()),
+           .under_way = std::min(there.under_way.typical(), here.under_way.typical())});
     }
   }
 

@@ -55,7 +55,7 @@ struct LinkFigures {
   std::int64_t bytes = 0;  // of all steps
   // Of one message:
   std::int64_t sending = 0;    // in the longer of the two directions
-  std::int64_t under_way = 0;  // in the shorter one: a rank that is late in taking a message makes that look slow
+  std::int64_t under_way = 0;  // in the shorter one: clocks of two nodes may differ
   std::int64_t time() const { return std::max(sending, under_way); }
 };
 

@@ -93,7 +93,7 @@ class Draw {
   Planted slow_input() {
     Plan plan = quiet(below(2) == 0 ? "nano" : "tiny", {.dp = 4}, world_, seed_);
     const int rank = below(4);
-    plan.faults.push_back(always(FaultKind::slow_shard, rank, delay(microseconds(simulated() ? 1'000 : 4'000))));
+    plan.faults.push_back(always(FaultKind::slow_shard, rank, delay(microseconds(simulated() ? 1'000 : 20'000))));
     return {std::move(plan), {rank}};
   }
   // Between two ranks; in the sim world sometimes all links of one.
@@ -113,10 +113,10 @@ class Draw {
       plan.faults = {slow};
     } else {
       for (const auto& [from, to] : {std::pair(rank, peer), std::pair(peer, rank)}) {
-        FaultSpec slow = always(FaultKind::delay_message, from, delay(microseconds(4'000)));
+        FaultSpec slow = always(FaultKind::delay_message, from, delay(microseconds(5'000)));
         slow.peer = to;
         slow.at.op = SeamOp::send;
-        for (const Phase phase : {Phase::exchange, Phase::optimizer}) {
+        for (const Phase phase : {Phase::forward, Phase::backward, Phase::exchange, Phase::optimizer}) {
           slow.at.phase = phase;
           plan.faults.push_back(slow);
         }
@@ -127,7 +127,7 @@ class Draw {
   Planted slow_disk() {
     Plan plan = quiet(below(2) == 0 ? "nano" : "tiny", {.dp = 4}, world_, seed_);
     const int rank = below(4);
-    plan.faults.push_back(always(FaultKind::slow_disk, rank, delay(microseconds(simulated() ? 2'000 : 6'000))));
+    plan.faults.push_back(always(FaultKind::slow_disk, rank, delay(microseconds(simulated() ? 2'000 : 10'000))));
     return {std::move(plan), {rank}};
   }
   // Twelve layers in buckets of one segment each.
