@@ -115,6 +115,18 @@ TEST(Storage, what_an_interrupted_run_left_is_in_nobodys_way) {
   EXPECT_LE(result.standing(), Standing::note) << complaint_of(result);
 }
 
+TEST(Ranks, one_that_is_slow_since_it_computes_has_longer_than_one_that_hangs) {
+  ::setenv(trouble_variable, "busy", 1);
+  Result<std::unique_ptr<ZygoteLauncher>> launcher = ZygoteLauncher::start_zygote();
+  ASSERT_TRUE(launcher);
+  Team team(**launcher);
+  const Directory directory;
+  const auto answers =
+      team.ask({{"probe", "look"}, {"directory", directory.path().string()}}, 2, std::chrono::milliseconds(1'500));
+  ASSERT_TRUE(answers);
+  for (const RankAnswer& answer : *answers) EXPECT_EQ(answer.trouble, "");
+}
+
 TEST(Machine, a_healthy_one_is_a_go_and_all_ranks_compute_alike) {
   const CheckResult result = run(check_machine, options_for("", 2));
   EXPECT_LE(result.standing(), Standing::note) << complaint_of(result);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 
 #include "engine/base/units.h"
 
@@ -18,6 +19,11 @@ namespace {
 
 using std::chrono::steady_clock;
 constexpr std::chrono::seconds patience_with_killed{2};
+// On a machine that is busy a rank may be slow without hanging: it has so many times the deadline while it computes, or
+// waits for a core, for at least this share of each look.
+constexpr int patience_with_busy = 3;
+constexpr double share_of_busy = 0.05;
+constexpr std::chrono::seconds between_looks{1};
 constexpr int first_attempt = 1'000'000;  // process groups are told apart by it; no run has so many attempts
 
 struct Member {
@@ -27,7 +33,31 @@ struct Member {
   std::vector<Json> meeting;  // what it said to a meeting that is not complete
   RankAnswer answer;
   bool ended = false;
+  std::chrono::nanoseconds at_work{0};  // until the last look
+  bool busy = true;                     // in the last look; a process that was just started is
 };
+
+// What its main thread computed, and waited for a core (Documentation/scheduler/sched-stats of Linux).
+std::chrono::nanoseconds at_work(const Member& member) {
+  std::ifstream told(fmt::format("/proc/{}/schedstat", member.process.pid));
+  std::int64_t computed = 0;
+  std::int64_t waited = 0;
+  told >> computed >> waited;
+  return std::chrono::nanoseconds(computed + waited);
+}
+
+void look_at(std::vector<Member>& members, std::chrono::nanoseconds passed) {
+  for (Member& member : members) {
+    const std::chrono::nanoseconds now = at_work(member);
+    const auto share = static_cast<double>((now - member.at_work).count()) / static_cast<double>(passed.count());
+    member.busy = share >= share_of_busy;
+    member.at_work = now;
+  }
+}
+
+bool any_is_busy(const std::vector<Member>& members) {
+  return std::ranges::any_of(members, [](const Member& member) { return !member.ended && member.busy; });
+}
 
 // Takes in one message. False: it cannot be understood.
 bool take(Member& member, const std::string& text) {
@@ -111,14 +141,23 @@ bool hopeless(const std::vector<Member>& members) {
 }
 
 // False: it was to stop.
-bool listen(std::vector<Member>& members, steady_clock::time_point until, const std::function<bool()>& stop) {
+bool listen(std::vector<Member>& members, std::chrono::nanoseconds deadline, const std::function<bool()>& stop) {
+  const steady_clock::time_point began = steady_clock::now();
+  steady_clock::time_point looked = began;
   while (!all_ended(members) && !hopeless(members)) {
     if (stop && stop()) return false;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
-    if (left <= 0) {
+    const steady_clock::time_point now = steady_clock::now();
+    if (now - looked >= between_looks) {
+      look_at(members, now - looked);
+      looked = now;
+    }
+    const bool late = now - began >= deadline;
+    if (late && (!any_is_busy(members) || now - began >= patience_with_busy * deadline)) {
       for (Member& member : members) member.answer.timed_out = !member.ended;
       return true;
     }
+    const auto until = late ? looked + between_looks : began + deadline;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
     std::vector<pollfd> watched;
     watched.reserve(members.size());
     for (const Member& member : members) {
@@ -137,7 +176,6 @@ bool listen(std::vector<Member>& members, steady_clock::time_point until, const 
 
 Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chrono::nanoseconds deadline,
                                           const std::function<bool()>& stop) {
-  const steady_clock::time_point until = steady_clock::now() + deadline;
   const int attempt = first_attempt + ++asked_;
   std::vector<Member> members;
   std::optional<Error> none;  // why there are no answers
@@ -162,7 +200,7 @@ Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chro
     member.process = std::move(*process);
     members.push_back(std::move(member));
   }
-  if (!none && !listen(members, until, stop)) {
+  if (!none && !listen(members, deadline, stop)) {
     none = Error{.code = Code::aborted, .message = "it was interrupted", .hint = "run it again"};
   }
   for (const Member& member : members) (void)launcher_.signal(member.process, SIGKILL).ok();
@@ -201,7 +239,8 @@ std::vector<Finding> troubles_of(const std::vector<RankAnswer>& answers, const s
              answer.failure->remedy}};
   }
   Finding finding{.standing = answer.timed_out ? Standing::no_go : Standing::unknown,
-                  .measured = fmt::format("rank {}: {}, at: {}", culprit, answer.trouble, answer.doing),
+                  .measured = fmt::format("rank {}: {}, at: {}", culprit, answer.trouble,
+                                          answer.doing.empty() ? "its start" : answer.doing),
                   .needed = fmt::format("an answer within {:.0f} s", seconds),
                   .where = where,
                   .remedy = remedy};

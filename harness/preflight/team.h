@@ -1,6 +1,7 @@
 // Team: real processes that measure something together, one for each rank, forked from the zygote like the ranks of a
 // run. They are disposable: one that does not come back until the deadline is killed, and what it was doing then is
-// part of the answer. One that cannot even be killed (a hung mount) is left behind: abandoned() says so, and the
+// part of the answer; as long as one is at work it may take three times as long, for then the machine is busy and
+// nothing hangs. One that cannot even be killed (a hung mount) is left behind: abandoned() says so, and the
 // launcher must then not be destroyed, which would wait for it.
 //
 // Threads: one. Errors: unavailable (no process can be started), aborted (it was to stop).
