@@ -22,6 +22,7 @@ namespace firedrill::preflight {
 namespace {
 
 using testing::HasSubstr;
+using testing::SizeIs;
 
 CheckResult storage_with(const char* trouble) {
   const Directory directory;
@@ -179,6 +180,13 @@ TEST(Exchange, the_link_that_is_late_is_named) {
   const CheckResult result = run(check_exchange, options_for(""), "slow_link");
   ASSERT_EQ(result.standing(), Standing::no_go);
   EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
+}
+
+TEST(Exchange, a_link_through_a_proxy_that_delays_both_ways_is_named_by_its_ends) {
+  const CheckResult result = run(check_exchange, options_for(""), "delaying_proxy");
+  ASSERT_EQ(result.standing(), Standing::no_go) << result.headline;
+  EXPECT_EQ(worst(result).where, "the link between ranks 0 and 3");
+  EXPECT_THAT(result.findings, SizeIs(1));
 }
 
 TEST(Exchange, the_link_that_is_narrow_is_named) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "engine/os/descriptor.h"
+#include "harness/preflight/delaying_proxy_test.h"
 
 namespace firedrill::preflight {
 namespace {
@@ -79,11 +80,19 @@ class TroubledFiles final : public ForwardingFileSystem {
 };
 
 // Of rank 1: damages large messages to rank 0; of ranks 0 and 3: what they send each other is late, or slow by the
-// byte.
+// byte, or goes through a proxy that delays it.
 class TroubledTransport final : public ForwardingTransport {
  public:
   TroubledTransport(Transport& inner, Name trouble, int rank)
       : ForwardingTransport(inner), trouble_(std::move(trouble)), rank_(rank) {}
+  Status connect(const std::vector<std::string>& addresses, Time deadline) override {
+    if (trouble_ != "delaying_proxy" || rank_ != 3) return inner_.connect(addresses, deadline);
+    // Higher ranks call lower ones.
+    proxy_ = std::make_unique<DelayingProxy>(addresses.front(), milliseconds(5));
+    std::vector<std::string> changed = addresses;
+    changed.front() = proxy_->address();
+    return inner_.connect(changed, deadline);
+  }
   Status send(int peer, Tag tag, const Value& value, Time deadline) override {
     const bool between = (rank_ == 0 && peer == 3) || (rank_ == 3 && peer == 0);
     const bool plain = value && !value.is_pack();
@@ -102,6 +111,7 @@ class TroubledTransport final : public ForwardingTransport {
  private:
   Name trouble_;
   int rank_;
+  std::unique_ptr<DelayingProxy> proxy_;
 };
 
 void hold_back(const Name& trouble, int rank) {
