@@ -4,9 +4,11 @@
 // wait for never comes) is followed within its bound by its end, by a suspicion, or by the attempt's end; a rank that
 // left in mid-run never counts as one that finished; a rank told to leave has left or is gone when its grace time is
 // over; the attempt ends soon after that, so no survivor is left waiting. And no attempt ends by a suspicion or a
-// timeout unless a fault that explains it has fired in it: a rank that is slow within its bounds explains none. Not
-// verified: that the right rank is blamed: attribution compares that with the plan. Times are virtual in the sim world
-// and real in the process world, where the machine's own slowness is allowed for.
+// timeout unless a fault that explains it has fired in it: a rank that is slow within its bounds explains none. A rank
+// that still finishes steps is not held up yet (what is stuck is its publish beside training), so the bound counts from
+// the last of them; and where another rank goes by a fault of its own, the attempt ends by that. Not verified: that the
+// right rank is blamed: attribution compares that with the plan. Times are virtual in the sim world and real in the
+// process world, where the machine's own slowness is allowed for.
 #include <fmt/format.h>
 
 #include "engine/base/units.h"
@@ -88,30 +90,48 @@ class Detection {
   std::string fault_at(const AttemptSpan& attempt, std::size_t position, const FaultSpec& fault,
                        const Bounds& bounds) const {
     const Event& fired = run_.event(position);
-    const bool leaves = info_of(fault.kind).harm == Harm::leave;
+    const Harm harm = info_of(fault.kind).harm;
+    const bool leaves = harm == Harm::leave;
+    const bool silent = harm == Harm::silence;
+    Time since = fired.time;
     const Event* noticed = nullptr;
     const Event* over = nullptr;
     for (std::size_t i = position + 1; i < attempt.end && !over; ++i) {
       const Event& event = run_.event(i);
       const bool own_end = event.kind == EventKind::rank_ended && event.rank == fired.rank;
       if (own_end && event.a == finished && !leaves) return "the rank counts as one that has finished";
+      const bool goes_on = silent && event.kind == EventKind::step_done && event.rank == fired.rank;
+      if (!noticed && goes_on) since = event.time;
       const bool agreed = leaves && event.kind == EventKind::preempt_agreed;
-      if (!noticed && (own_end || agreed || event.kind == EventKind::suspected)) noticed = &event;
+      const bool other_end = silent && !own_end && ended_by_its_own_fault(attempt, i);
+      if (!noticed && (own_end || agreed || other_end || event.kind == EventKind::suspected)) noticed = &event;
       if (event.kind == EventKind::attempt_ended) over = &event;
     }
     if (!noticed) noticed = over;
     if (!noticed || !over) return "nobody ever noticed";
-    if (const Duration after = noticed->time - fired.time; after > bounds.noticed) {
+    if (const Duration after = noticed->time - since; after > bounds.noticed) {
       return fmt::format("noticed after {}, and the bound is {}",
                          format_duration(std::chrono::round<std::chrono::milliseconds>(after)),
                          format_duration(bounds.noticed));
     }
-    if (const Duration after = over->time - fired.time; after > bounds.over) {
+    if (const Duration after = over->time - since; after > bounds.over) {
       return fmt::format("the attempt was over after {}, and the bound is {}: survivors were left waiting",
                          format_duration(std::chrono::round<std::chrono::milliseconds>(after)),
                          format_duration(bounds.over));
     }
     return {};
+  }
+
+  // Not by what it waited for.
+  bool ended_by_its_own_fault(const AttemptSpan& attempt, std::size_t position) const {
+    const Event& end = run_.event(position);
+    if (end.kind != EventKind::rank_ended || end.a == finished) return false;
+    if (run_.history().text(end.detail) == to_string(Code::timeout)) return false;
+    for (std::size_t i = attempt.begin; i < position; ++i) {
+      const Event& event = run_.event(i);
+      if (event.kind == EventKind::fault_fired && event.rank == end.rank) return true;
+    }
+    return false;
   }
 
   std::string alarms_of(const AttemptSpan& attempt) const {

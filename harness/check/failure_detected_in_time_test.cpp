@@ -73,6 +73,38 @@ TEST(FailureDetectedInTime, AStoppedRankIsNoticedWithinADeadlineAndTwoHeartbeats
   EXPECT_EQ(late.judge().outcome, Outcome::fail);
 }
 
+// A publish that is stuck beside training was asked to be noticed before it holds anybody up.
+TEST(FailureDetectedInTime, ARankThatStillFinishesStepsIsHeldUpFromTheLastOfThem) {
+  for (const milliseconds noticed : {milliseconds(2'700), milliseconds(2'801)}) {
+    Drill drill(of(FaultKind::stall));
+    drill.at(begun + milliseconds(300), EventKind::step_done, {.rank = 1, .step = 4});
+    drill.suspected(noticed);
+    drill.over(noticed + milliseconds(1));
+    EXPECT_EQ(drill.judge().outcome, noticed < milliseconds(2'800) ? Outcome::pass : Outcome::fail);
+  }
+  Drill others(of(FaultKind::stall));
+  others.at(begun + milliseconds(300), EventKind::step_done, {.rank = 0, .step = 4});
+  others.suspected(milliseconds(2'700));
+  others.over(milliseconds(2'701));
+  EXPECT_EQ(others.judge().outcome, Outcome::fail);
+}
+
+// The attempt ended by the other rank's fault, and the silent one was killed when the time for that was over.
+TEST(FailureDetectedInTime, WhoFallsSilentAsAnotherRankGoesNeedNotBeNoticedByItself) {
+  for (const char* error : {"aborted", "timeout"}) {
+    for (const bool by_a_fault : {true, false}) {
+      Drill drill(of(FaultKind::hang));
+      drill.builder.plan.faults.push_back({.kind = FaultKind::early_abort, .at = {.rank = 0}});
+      if (by_a_fault) drill.at(begun, EventKind::fault_fired, {.rank = 0, .a = 1});
+      drill.at(begun + milliseconds(1), EventKind::rank_ended, {.rank = 0, .a = 1, .detail = error});
+      drill.died(milliseconds(2'501));
+      drill.at(begun + milliseconds(2'501), EventKind::attempt_ended, {.a = 1, .b = 1});
+      const bool well = by_a_fault && std::string_view(error) == "aborted";
+      EXPECT_EQ(drill.judge().outcome, well ? Outcome::pass : Outcome::fail) << error << by_a_fault;
+    }
+  }
+}
+
 TEST(FailureDetectedInTime, WhatNobodyNoticesFails) {
   Drill drill(of(FaultKind::stall));
   EXPECT_THAT(drill.judge().evidence, HasSubstr("nobody ever noticed"));
