@@ -1,6 +1,7 @@
 // What diagnosis says of figures that are given: each cause alone, what lies just below it, and which comes first.
 #include "harness/diagnose/diagnose.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr std::int64_t us = 1'000;
 
@@ -88,6 +90,31 @@ TEST(Diagnosis, NamesTheRankWhereSeveralOfItsPartsStandOut) {
   own(figures, 1, StepPart::input) *= 40;
   own(figures, 1, StepPart::backward) *= 3;
   EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow rank: rank 1 (node 0)"));
+}
+
+TEST(Diagnosis, NamesThePartThatExplainsNearlyAllWhereAnotherOneStandsOutBesides) {
+  Figures figures = even({.dp = 4});
+  own(figures, 1, StepPart::input) *= 80;           // 790 us more
+  own(figures, 1, StepPart::optimizer) = 155 * us;  // 105 us more
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow input: rank 1 (node 0)"));
+  own(figures, 1, StepPart::optimizer) *= 3;
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow rank: rank 1 (node 0)"));
+}
+
+// A scheduler holds processes that share their cores back by so much.
+TEST(Diagnosis, BlamesNothingBetweenProcessesThatTheirSchedulerMayHaveDone) {
+  const auto said_of = [](WorldKind world, std::int64_t times) {
+    Figures figures = even({.dp = 4});
+    figures.plan.world = world;
+    own(figures, 2, StepPart::forward) += 190 * us * times;
+    figures.ranks[3].per_file_change += 500 * us * times;
+    own(figures, 3, StepPart::checkpoint) *= 6;
+    figures.links.front().under_way += 50 * us * times;
+    return said(diagnose(figures));
+  };
+  EXPECT_THAT(said_of(WorldKind::process, 3), IsEmpty());
+  EXPECT_THAT(said_of(WorldKind::process, 7), SizeIs(3));
+  EXPECT_THAT(said_of(WorldKind::sim, 3), SizeIs(3));
 }
 
 TEST(Diagnosis, NamesInputThatAllRanksWaitFor) {
@@ -197,6 +224,38 @@ TEST(Diagnosis, SuggestsToKeepMoreWhereAttentionRunsAgain) {
 
 TEST(Diagnosis, OfARunWithoutAStepSaysSo) {
   EXPECT_THAT(to_text(diagnose(Figures{})), HasSubstr("no rank completed a step"));
+}
+
+// A link that is slow by the byte is slow where messages are large, and a step may have more phases with small ones.
+TEST(Figures, ALinkIsTimedOverAllItsMessagesAndNotByThePhaseWithTheFastest) {
+  Tables tables;
+  History history(tables);
+  const auto tell = [&](int rank, Phase phase, std::string_view way, std::int64_t each, std::int64_t messages) {
+    history.append({.kind = EventKind::exchanged,
+                    .phase = phase,
+                    .rank = static_cast<std::int16_t>(rank),
+                    .attempt = 1,
+                    .step = 1,
+                    .b = each * messages,
+                    .c = messages,
+                    .name = tables.names.intern(link_group),
+                    .detail = tables.names.intern(fmt::format("{} {}", way, 1 - rank))});
+  };
+  history.append({.kind = EventKind::attempt_started, .attempt = 1});
+  for (const int rank : {0, 1}) {
+    history.append({.kind = EventKind::step_done, .rank = static_cast<std::int16_t>(rank), .attempt = 1, .step = 1});
+    for (const std::string_view way : {"to", "from"}) {
+      tell(rank, Phase::backward, way, 500 * us, 30);
+      tell(rank, Phase::exchange, way, 20 * us, 10);
+    }
+  }
+  Plan plan;
+  plan.job.lanes.dp = 2;
+  plan.layout.dp = 2;
+  const Figures figures = figures_of(history, plan);
+  ASSERT_THAT(figures.links, SizeIs(1));
+  EXPECT_EQ(figures.links.front().sending, 380 * us);
+  EXPECT_EQ(figures.links.front().under_way, 380 * us);
 }
 
 TEST(Figures, TypicalIsTheLowerQuartileAndOfFewTheLeast) {

@@ -45,6 +45,13 @@ TEST(Planted, NothingStandsOutInCleanRuns) {
   }
 }
 
+TEST(Planted, NothingStandsOutAmongProcesses) {
+  Session session({.golden_directory = "golden"});
+  const Diagnosis diagnosis = planted::run_and_diagnose(session, planted::clean(WorldKind::process, 5));
+  EXPECT_TRUE(diagnosis.causes.empty()) << to_text(diagnosis);
+  EXPECT_GT(diagnosis.figures.step, 0);
+}
+
 // A step in buckets of one segment costs what it is planted for: the exchange is four times as dear as in one go.
 TEST(Planted, SmallBucketsMakeTheExchangeFourTimesAsDear) {
   Session session({.golden_directory = "golden"});
