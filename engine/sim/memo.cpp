@@ -54,38 +54,35 @@ Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::s
 
 // One generation.
 
-const Value* MemoTable::Generation::find(const Digest& key) const {
-  if (slots.empty()) return nullptr;
+std::uint32_t MemoTable::Generation::find(const Digest& key) const {
+  if (slots.empty()) return MemoTrail::none;
   const std::size_t mask = slots.size() - 1;
-  for (std::size_t i = key.low & mask;; i = (i + 1) & mask) {
-    const Slot& slot = slots[i];
-    if (!slot.result) return nullptr;
-    if (slot.key == key) return &slot.result;
+  const std::uint64_t tag = key.high >> 32;
+  for (std::size_t i = key.low & mask; slots[i] != 0; i = (i + 1) & mask) {
+    if (slots[i] >> 32 != tag) continue;
+    const std::uint32_t at = static_cast<std::uint32_t>(slots[i]) - 1;
+    if (entries[at].key == key) return at;
   }
+  return MemoTrail::none;
 }
 
-void MemoTable::Generation::insert(const Digest& key, const Value& result) {
-  if (2 * (used + 1) > slots.size()) {
-    std::vector<Slot> before(slots.empty() ? first_capacity : 2 * slots.size());
-    std::swap(before, slots);
+// The key must not be there.
+std::uint32_t MemoTable::Generation::insert(const Digest& key, const Value& result) {
+  const auto place = [this](const Digest& of, std::size_t entry) {
     const std::size_t mask = slots.size() - 1;
-    for (Slot& slot : before) {
-      if (!slot.result) continue;
-      std::size_t i = slot.key.low & mask;
-      while (slots[i].result) i = (i + 1) & mask;
-      slots[i] = std::move(slot);
-    }
+    std::size_t i = of.low & mask;
+    while (slots[i] != 0) i = (i + 1) & mask;
+    slots[i] = of.high >> 32 << 32 | (entry + 1);
+  };
+  if (2 * (entries.size() + 1) > slots.size()) {
+    slots.assign(slots.empty() ? first_capacity : 2 * slots.size(), 0);
+    for (std::size_t i = 0; i < entries.size(); ++i) place(entries[i].key, i);
   }
-  const std::size_t mask = slots.size() - 1;
-  std::size_t i = key.low & mask;
-  while (slots[i].result) {
-    if (slots[i].key == key) return;
-    i = (i + 1) & mask;
-  }
-  slots[i].key = key;
-  slots[i].result = result;
-  ++used;
+  place(key, entries.size());
+  Entry& entry = entries.emplace_back(Entry{.key = key, .result = result, .later = {}});
+  std::fill(std::begin(entry.later), std::end(entry.later), MemoTrail::none);
   count(result);
+  return static_cast<std::uint32_t>(entries.size()) - 1;
 }
 
 bool MemoTable::Generation::count_identity(const void* identity) {
@@ -122,9 +119,10 @@ void MemoTable::Generation::count(const Value& value) {
 }
 
 void MemoTable::Generation::clear() {
-  for (Slot& slot : slots) slot.result = Value();
+  entries.clear();
+  std::fill(slots.begin(), slots.end(), 0);
   std::fill(counted.begin(), counted.end(), nullptr);
-  used = counted_used = bytes = 0;
+  counted_used = bytes = 0;
 }
 
 // The table.
@@ -132,33 +130,79 @@ void MemoTable::Generation::clear() {
 MemoTable::MemoTable(const MemoOptions& options) : options_(options) {}
 
 const Value* MemoTable::find(const Digest& key) {
-  if (const Value* found = young_.find(key)) return found;
-  const Value* found = old_.find(key);
-  if (!found) return nullptr;
-  const Value result = *found;
-  keep(key, result);
-  return young_.find(key);
+  const std::uint32_t entry = entry_of(key);
+  return entry == MemoTrail::none ? nullptr : &young_.entries[entry].result;
+}
+
+const Value* MemoTable::find(const Digest& key, MemoTrail& trail) {
+  if (trail.epoch_ != epoch_) {
+    trail.epoch_ = epoch_;
+    std::fill(std::begin(trail.asked_), std::end(trail.asked_), MemoTrail::none);
+    std::fill(std::begin(trail.expected_), std::end(trail.expected_), MemoTrail::none);
+  }
+  const std::uint32_t expected = trail.expected_[trail.at_];
+  const bool as_expected = expected != MemoTrail::none && young_.entries[expected].key == key;
+  const std::uint32_t entry = as_expected ? expected : entry_of(key);
+  if (entry == MemoTrail::none) return nullptr;
+  if (trail.epoch_ == epoch_) follow(trail, entry);
+  return &young_.entries[entry].result;
+}
+
+// In the young generation; one that is found in the old one moves.
+std::uint32_t MemoTable::entry_of(const Digest& key) {
+  if (const std::uint32_t found = young_.find(key); found != MemoTrail::none) return found;
+  const std::uint32_t found = old_.find(key);
+  if (found == MemoTrail::none) return found;
+  const Value result = old_.entries[found].result;
+  if (young_.bytes >= options_.bytes_max) age();
+  return young_.insert(key, result);
+}
+
+// The caller is at `entry` now. Asked for is the entry of some calls ahead, and what is read behind those of the calls
+// before it, which are there by now: the header of a result, and those of its parts.
+void MemoTable::follow(MemoTrail& trail, std::uint32_t entry) {
+  std::uint32_t& before = trail.asked_[trail.at_];
+  if (before != MemoTrail::none) young_.entries[before].later[trail.caller_] = entry;
+  before = entry;
+  const std::uint32_t later = young_.entries[entry].later[trail.caller_];
+  trail.expected_[trail.at_] = later;
+  if (later != MemoTrail::none) __builtin_prefetch(&young_.entries[later], 1);
+  trail.at_ = (trail.at_ + 1) % MemoTrail::distance;
+  const std::uint32_t next = trail.expected_[trail.at_];
+  const std::uint32_t second = trail.expected_[(trail.at_ + 1) % MemoTrail::distance];
+  if (second != MemoTrail::none) {
+    const auto* header = static_cast<const std::byte*>(young_.entries[second].result.identity());
+    __builtin_prefetch(header, 1);
+    __builtin_prefetch(header + 64, 1);
+    __builtin_prefetch(header + 128, 1);
+  }
+  if (next == MemoTrail::none) return;
+  const Value& result = young_.entries[next].result;
+  if (!result.is_pack()) return;
+  for (const Value& part : result.parts()) __builtin_prefetch(part.identity(), 1);
 }
 
 void MemoTable::keep(const Digest& key, const Value& result) {
   if (young_.bytes >= options_.bytes_max) age();
-  young_.insert(key, result);
+  if (young_.find(key) == MemoTrail::none) young_.insert(key, result);
 }
 
 void MemoTable::age() {
   std::swap(young_, old_);
   young_.clear();
+  ++epoch_;
 }
 
 void MemoTable::clear() {
   young_.clear();
   old_.clear();
+  ++epoch_;
 }
 
 Result<Value> MemoCompute::run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) {
   const Digest key = memo_key(kernel, scalars, inputs);
   MemoCounters& counters = table_.counters();
-  if (const Value* found = table_.find(key)) {
+  if (const Value* found = table_.find(key, trail_)) {
     Value kept = *found;
     ++counters.hits;
     const std::uint64_t every = table_.options().recheck_every;

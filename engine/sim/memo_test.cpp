@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/rng.h"
+
 namespace firedrill::sim {
 namespace {
 
@@ -125,6 +127,24 @@ TEST_F(MemoTest, TheTableStaysInItsBytesAndKeepsWhatIsUsed) {
   }
   EXPECT_EQ(runs, 2001) << "the one in use was never computed again";
   EXPECT_GT(table.entries(), 50U);
+}
+
+// Callers that go round and round are told ahead; some leave their round, and generations come and go.
+TEST_F(MemoTest, WhoeverIsToldAheadFindsWhatIsKeptUnderTheKey) {
+  MemoTable table({.bytes_max = 20'000, .recheck_every = 0});
+  std::vector<MemoCompute> callers;
+  for (int caller = 0; caller < 10; ++caller) callers.emplace_back(direct_, table, caller);
+  Rng rng(1);
+  for (std::int64_t i = 0; i < 5'000; ++i) {
+    const auto caller = static_cast<std::int64_t>(i % 10);
+    const std::int64_t scalar = rng.below(8) == 0 ? static_cast<std::int64_t>(rng.below(200)) : (i / 10 + caller) % 40;
+    const auto result = run_kernel(callers[static_cast<std::size_t>(caller)], concatenate_kernel, scalar,
+                                   {Value::copy_of(std::to_string(scalar % 7))});
+    ASSERT_TRUE(result);
+    ASSERT_EQ(result->text(), std::to_string(scalar) + "|" + std::to_string(scalar % 7));
+  }
+  EXPECT_GT(table.counters().hits, 2'500U);
+  EXPECT_GT(table.counters().misses, 200U) << "the old generation went";
 }
 
 TEST_F(MemoTest, SharedBytesCountOnce) {

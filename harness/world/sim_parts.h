@@ -37,6 +37,16 @@ inline std::vector<int> others_in(std::string_view group, const Job& job, const 
   return ranks;
 }
 
+// Who asks the memo: ranks of layouts in which kernels follow each other otherwise are apart.
+inline std::size_t memo_caller(const Layout& layout, int rank, bool aside) {
+  std::size_t caller = 0;
+  for (const int part : {rank, static_cast<int>(aside), layout.dp, layout.tp, layout.zero,
+                         static_cast<int>(layout.rerun), static_cast<int>(layout.prefetch)}) {
+    caller = caller * 31 + static_cast<std::size_t>(part);
+  }
+  return caller;
+}
+
 inline std::vector<int> ranks_of_node(const Job& job, int rank, int world_size) {
   std::vector<int> ranks;
   for (int other = 0; other < world_size; ++other) {

@@ -53,7 +53,9 @@ class SimWorld::TaskBox final : private Effects {
         layout_(world.subject_.plan.layout_if(order.other_layout)),
         pulsed_store_(seams_.store, task.pulse, world.backstop()),
         store_(pulsed_store_, injector_),
-        costed_(world.kernels_, attempt, rank),
+        memo_(world.direct_, world.resources_.memo, memo_caller(layout_, rank, task.aside)),
+        costed_(world.options_.memo && !world.options_.digest_check ? static_cast<Compute&>(memo_) : world.kernels_,
+                attempt, rank),
         compute_(costed_, injector_),
         text_(compute_, world.subject_.text, world.subject_.plan.job.model.sequence),
         input_(text_, injector_),
@@ -185,6 +187,7 @@ class SimWorld::TaskBox final : private Effects {
   const Layout& layout_;
   PulsedStore pulsed_store_;
   FaultyStore store_;
+  sim::MemoCompute memo_;  // the world's, as seen by this task
   sim::CostedCompute costed_;
   FaultyCompute compute_;
   CorpusInput text_;
