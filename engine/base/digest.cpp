@@ -4,7 +4,6 @@
 #define XXH_NO_INLINE_HINTS 1  // gcc does not inline through function pointers at -Og
 #endif
 #define XXH_INLINE_ALL
-#include <fmt/format.h>
 #include <xxhash.h>
 
 namespace firedrill {
@@ -23,7 +22,14 @@ int hex_digit(char c) {
 
 }  // namespace
 
-std::string Digest::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+std::string Digest::hex() const {
+  std::string text(32, '0');
+  for (std::size_t i = 0; i < 16; ++i) {
+    text[i] = "0123456789abcdef"[high >> (60 - 4 * i) & 15];
+    text[16 + i] = "0123456789abcdef"[low >> (60 - 4 * i) & 15];
+  }
+  return text;
+}
 
 std::optional<Digest> Digest::from_hex(std::string_view text) {
   if (text.size() != 32) return std::nullopt;

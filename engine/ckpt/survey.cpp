@@ -150,7 +150,7 @@ Status add_attempt(Survey& survey, std::string_view name, const std::function<Re
   }
   if (!name.ends_with(ending)) return {};
   const auto attempt = parse_whole(name.substr(0, name.size() - ending.size()));
-  if (!attempt || name != fmt::format("{}{}", *attempt, ending)) return {};
+  if (!attempt || name != std::to_string(*attempt).append(ending)) return {};
   FD_TRY(const Value record, text());
   auto seen = parse_seen(record.text());
   if (seen && seen->attempt != static_cast<int>(*attempt)) {

@@ -6,10 +6,6 @@
 #include <array>
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <nmmintrin.h>
-#endif
-
 namespace firedrill {
 namespace {
 
@@ -43,10 +39,10 @@ __attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(std::uint32_t
   for (; bytes.size() >= sizeof(wide); bytes.remove_prefix(sizeof(wide))) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data(), sizeof(word));
-    wide = _mm_crc32_u64(wide, word);
+    wide = __builtin_ia32_crc32di(wide, word);
   }
   crc = static_cast<std::uint32_t>(wide);
-  for (const char c : bytes) crc = _mm_crc32_u8(crc, static_cast<std::uint8_t>(c));
+  for (const char c : bytes) crc = __builtin_ia32_crc32qi(crc, static_cast<std::uint8_t>(c));
   return crc;
 }
 #endif

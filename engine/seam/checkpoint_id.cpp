@@ -1,13 +1,19 @@
 #include "engine/seam/checkpoint_id.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <iterator>
 
 namespace firedrill {
 
-std::string to_string(const CheckpointId& id) { return fmt::format("{}-{}-{}", id.step, id.attempt, id.trial); }
+std::string to_string(const CheckpointId& id) {
+  char text[3 * 20 + 2];
+  char* at = text;
+  for (const std::int64_t field : {id.step, id.attempt, id.trial}) {
+    if (at != text) *at++ = '-';
+    at = std::to_chars(at, std::end(text), field).ptr;
+  }
+  return {text, at};
+}
 
 // Every name on the disk comes by here at every look at it, so nothing is allocated.
 std::optional<CheckpointId> checkpoint_id_from(std::string_view text) {

@@ -85,7 +85,7 @@ class Listing {
       }
       const auto text = records_.text(path, accepted_size_max);
       auto accepted = text ? auditing::decode_accepted(text->text()) : Result<Accepted>(text.error());
-      if (accepted && fmt::format("{}{}", accepted->attempt, ending) != name) {
+      if (accepted && std::to_string(accepted->attempt).append(ending) != name) {
         accepted = Error{.code = Code::corrupted, .message = fmt::format("is of attempt {}", accepted->attempt)};
       }
       if (accepted) {

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <tuple>
 
 #include "harness/check/all.h"
@@ -20,13 +22,16 @@ CheckpointId id_of(const Event& event) { return {.step = event.step, .attempt = 
 class IdText {
  public:
   explicit IdText(const CheckpointId& id) {
-    end_ = fmt::format_to_n(text_, sizeof(text_), "{}-{}-{}", id.step, id.attempt, id.trial).out;
+    for (const std::int64_t field : {id.step, id.attempt, id.trial}) {
+      if (end_ != text_) *end_++ = '-';
+      end_ = std::to_chars(end_, std::end(text_), field).ptr;
+    }
   }
   std::string_view view() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
 
  private:
   char text_[64];
-  char* end_;
+  char* end_ = text_;
 };
 
 bool lies_under(std::string_view path, std::string_view directory) {
