@@ -1,7 +1,9 @@
-// CallOrder: in which order a task issues the calls of a step, learned from its own steps: all steps of a job are
-// alike. So a rank can tell what it owed when it stopped, and where it went another way than ever before. Pure.
+// CallOrder: in which order a task issues the calls of a step, learned from the steps that it has made. So it can tell
+// what was due when it stopped, and where it diverged from that order. Pure.
 //
-// A few orders are kept, as steps can be of a few sorts: one in k compares replicas as well.
+// Steps can differ, as one in k compares replicas as well: the orders that came last are kept, and a step diverges if
+// it goes on like none of them. That it diverges is no mistake by itself: all ranks do when a first step compares
+// replicas.
 #pragma once
 
 #include <cstddef>
@@ -16,52 +18,51 @@ namespace firedrill {
 
 class CallOrder {
  public:
-  // Numbers stand for the stream and the purpose.
-  struct Step {
+  // One call; numbers stand for its stream and its purpose.
+  struct Item {
     std::uint32_t stream = 0;
     std::uint32_t purpose = 0;
     std::int64_t elements = 0;
     CollectiveOp op = CollectiveOp::barrier;
     Phase phase = Phase::none;
-    bool operator==(const Step&) const = default;
+    bool operator==(const Item&) const = default;
   };
   enum class Again : std::uint8_t { no, yes, perhaps };
-  struct Departure {
-    std::optional<Step> due;  // none: the step had no more calls
-    Step came;
-    bool late = false;  // `came` begins the next step
-    // `came` is the call before it once more, or that which comes behind `due`: what came since then may tell.
+  struct Divergence {
+    std::optional<Item> due;   // none: the step had no more calls
+    std::optional<Item> came;  // none: the step was over
+    // `came` is the call ahead of it once more; or `due` was left out and that is what comes behind it. What has come
+    // since may tell.
     Again again = Again::no;
   };
 
-  // Calls of publishes and of recovery have no order of steps.
-  static bool covers(Phase phase) { return phase >= Phase::input && phase <= Phase::optimizer; }
-
-  // `begins`: the call is the first of a new step of training. Whether it departs: the first of a step, if steps before
-  // it began alike.
-  bool note(const Step& call, bool begins);
+  // The next call; `begins`: the first of its step. Whether it diverges there: once in a step.
+  bool note(const Item& call, bool begins);
+  // The calls of the step are over. Whether some were still due.
+  bool end_step();
   // The last.
-  const std::optional<Departure>& departure() const { return departure_; }
-  // What is due behind what was noted: nothing, if no step before began alike.
-  std::optional<Step> due() const;
+  const std::optional<Divergence>& divergence() const { return divergence_; }
+  // What is due next: in this step, or ahead of its first call. Nothing, if no step before began alike, or if they
+  // began otherwise.
+  std::optional<Item> due() const;
+  std::optional<Item> due_first() const;
 
  private:
-  static constexpr std::size_t orders_kept = 4;
+  static constexpr std::size_t orders_kept = 8;
   struct Known {
-    std::vector<Step> calls;
+    std::vector<Item> calls;
     bool alike = true;  // so far in this step
   };
 
-  bool close(const Step& next);
-  void depart(const Known& from, const Step& call);
-  void follow_departure(const Step& call);
+  void diverge(const Known& from, const Item& call);
+  void follow(const Item& call);
   const Known* alike() const;
 
-  std::vector<Known> known_;  // what the last step was like comes first
-  std::vector<Step> now_;
-  bool departed_ = false;  // in this step
-  std::optional<Departure> departure_;
-  std::vector<Step> expected_;  // of the step that departed: from what was due on
+  std::vector<Known> known_;  // the last first
+  std::vector<Item> now_;
+  bool diverged_ = false;  // in this step
+  std::optional<Divergence> divergence_;
+  std::vector<Item> expected_;  // of the step that diverged: from what was due on
   std::size_t since_ = 0;       // calls of it since then, the one that came first among them
   bool left_out_ = false;       // they are what comes behind what was due
   bool repeated_ = false;       // they are the call before once more, and then what was due

@@ -74,16 +74,28 @@ const GuardedCollectives::Purpose& GuardedCollectives::kept(std::string_view pur
 // Notes which call of the step it is, ahead of counting it.
 void GuardedCollectives::follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements) {
   const Position& position = parties_.position;
-  if (!CallOrder::covers(position.phase)) return;
-  const CallOrder::Step call{
+  // The last that is kept may still be undecided.
+  if (!divergences_.empty()) divergences_.back().calls = *order_.divergence();
+  if (!is_of_training(position.phase)) {
+    if (order_.end_step()) keep_divergence(position.step, 0);
+    return;
+  }
+  const CallOrder::Item call{
       .stream = stream.number, .purpose = purpose.number, .elements = elements, .op = op, .phase = position.phase};
-  const std::int64_t before = std::exchange(order_step_, position.step);
-  if (!order_.note(call, before != position.step)) return;
-  const CallOrder::Departure& departure = *order_.departure();
-  departed_at_ = {.due_step = departure.late ? before : position.step,
-                  .came_step = position.step,
-                  .due_sequence = departure.due ? streams_[departure.due->stream]->calls : 0,
-                  .came_sequence = stream.calls};
+  const bool begins = position.step != order_step_;
+  if (order_.note(call, begins)) keep_divergence(position.step, stream.calls);
+  order_step_ = position.step;
+}
+
+void GuardedCollectives::keep_divergence(std::int64_t came_step, std::int64_t came_sequence) {
+  const CallOrder::Divergence& divergence = *order_.divergence();
+  if (divergences_.size() == 2) divergences_.erase(divergences_.begin());
+  // What the step before left out shows behind it.
+  divergences_.push_back({.calls = divergence,
+                          .due_step = divergence.came ? came_step : order_step_,
+                          .came_step = came_step,
+                          .due_sequence = divergence.due ? streams_[divergence.due->stream]->calls : 0,
+                          .came_sequence = came_sequence});
 }
 
 GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, CollectiveOp op, Fingerprint print,
@@ -278,8 +290,11 @@ void GuardedCollectives::finish(bool well) {
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
   if (gave_up_at_) tell_abort();
-  const bool lately = departed_at_.came_step + 1 >= order_step_;
-  if (order_.departure() && lately) tell_departure();  // whoever goes astray can be a step ahead
+  if (!divergences_.empty()) divergences_.back().calls = *order_.divergence();
+  for (const Diverged& diverged : divergences_) {
+    // Whoever goes astray can be a step ahead.
+    if (diverged.came_step + 1 >= order_step_) tell_divergence(diverged);
+  }
 }
 
 void GuardedCollectives::tell_step() {
@@ -315,35 +330,30 @@ void GuardedCollectives::tell(const Record& record) {
   parties_.observer.event(event);
 }
 
-void GuardedCollectives::name_call(Event& event, const CallOrder::Step& call, std::int64_t sequence) const {
-  event.phase = call.phase;
-  event.b = sequence;
+void GuardedCollectives::tell_call(const CallOrder::Item& call, std::int64_t step, std::int64_t sequence,
+                                   std::int64_t standing) {
+  Event event = event_at(EventKind::divergence, step, call.phase);
+  event.a = sequence;
+  event.b = standing;
   event.name = parties_.observer.intern(streams_[call.stream]->name);
   event.detail = parties_.observer.intern(fmt::format("{} {}", to_string(call.op), purposes_[call.purpose]->text));
+  parties_.observer.event(event);
 }
 
 void GuardedCollectives::tell_abort() {
   Event event = event_at(EventKind::call_record, gave_up_at_->step, gave_up_at_->phase);
   event.a = -1;
   event.detail = parties_.observer.intern("abort");
-  const auto due = gave_up_at_->step == order_step_ ? order_.due() : std::nullopt;
-  if (due && due->phase == gave_up_at_->phase) name_call(event, *due, streams_[due->stream]->calls);
   parties_.observer.event(event);
+  const auto due = gave_up_at_->step == order_step_ ? order_.due() : order_.due_first();
+  if (due && due->phase == gave_up_at_->phase) tell_call(*due, gave_up_at_->step, streams_[due->stream]->calls, 0);
 }
 
-void GuardedCollectives::tell_departure() {
-  const CallOrder::Departure& departure = *order_.departure();
-  Event event = event_at(EventKind::call_record, departed_at_.due_step, Phase::none);
-  if (departure.due) {
-    event.a = -2;
-    name_call(event, *departure.due, departed_at_.due_sequence);
-    parties_.observer.event(event);
-  }
-  event.step = departed_at_.came_step;
-  event.a = -3;
-  event.c = static_cast<std::int64_t>(departure.again);
-  name_call(event, departure.came, departed_at_.came_sequence);
-  parties_.observer.event(event);
+// See EventKind::divergence.
+void GuardedCollectives::tell_divergence(const Diverged& diverged) {
+  const auto& [due, came, again] = diverged.calls;
+  if (due) tell_call(*due, diverged.due_step, diverged.due_sequence, 1);
+  if (came) tell_call(*came, diverged.came_step, diverged.came_sequence, 2 + static_cast<std::int64_t>(again));
 }
 
 Event GuardedCollectives::event_at(EventKind kind, std::int64_t step, Phase phase) const {

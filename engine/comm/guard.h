@@ -1,9 +1,10 @@
 // GuardedCollectives: watches that all members of a group issue the same calls in the same order. One for each task of
 // a rank; the layout's `guard` says how much it does, and with `off` it is not there at all.
 //
-//   record  keeps the last calls (ring_capacity) as records of fixed size, without an allocation for a call, and tells
-//           for each step and stream how many calls were completed and the digest of their fingerprints (`calls`). It
-//           learns in which order the task issues them, and tells where a step went another way than those before.
+//   record  keeps the last calls (ring_capacity) as records of fixed size, without an allocation for a call of a step
+//           like those before, and tells for each step and stream how many calls were completed and the digest of their
+//           fingerprints (`calls`). It learns in which order the task issues those of training, and tells where it
+//           diverged from that (`divergence`).
 //   check   does that, and before data moves the members exchange the call's fingerprint over a gather of their own. If
 //           one differs, the call ends on every member with `mismatch`, which names the odd rank, the operation, the
 //           sequence and each field that differs. What one member sends another carries its fingerprint with it.
@@ -57,11 +58,11 @@ class GuardedCollectives final : public ForwardingCollectives {
   Result<Value> all_to_all(const Group& group, std::span<const Value> to, const Call& call) override;
   Status send(const Group& group, int peer, const Value& value, const Call& call) override;
   Result<Value> recv(const Group& group, int peer, const Call& call) override;
-  // The task gives up: told with its records, as a `call_record` of no call, with the call that was due.
+  // The task gives up: told with its records, as a `call_record` of no call, and the call that was due.
   void abort(const Error& reason) override;
 
   // The task has ended. Well: tells the calls of its last step. Not well: gives the records of its last calls, each as
-  // a `call_record`, oldest first; and where its last step went another way.
+  // a `call_record`, oldest first; and where it diverged in its last step or the one before.
   void finish(bool well);
 
  private:
@@ -80,8 +81,8 @@ class GuardedCollectives final : public ForwardingCollectives {
     std::string text;
     Digest digest;
   };
-  // Where the departure of `order_` was.
-  struct Place {
+  struct Diverged {
+    CallOrder::Divergence calls;
     std::int64_t due_step = 0;
     std::int64_t came_step = 0;
     std::int64_t due_sequence = 0;
@@ -104,6 +105,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   Stream& stream_between(const Group& group, int peer, bool outgoing);
   const Purpose& kept(std::string_view purpose);
   void follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements);
+  void keep_divergence(std::int64_t came_step, std::int64_t came_sequence);
   Record& issue(Stream& stream, CollectiveOp op, Fingerprint print, const Call& call);
   Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
   void settle(Record& record);
@@ -117,8 +119,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   static std::int64_t standing_of(const Record& record);
   void tell(const Record& record);
   void tell_abort();
-  void tell_departure();
-  void name_call(Event& event, const CallOrder::Step& call, std::int64_t sequence) const;
+  void tell_divergence(const Diverged& diverged);
+  void tell_call(const CallOrder::Item& call, std::int64_t step, std::int64_t sequence, std::int64_t standing);
   Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
 
   Guard mode_;
@@ -129,8 +131,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   std::array<Record, ring_capacity> ring_;
   std::uint64_t issued_ = 0;
   CallOrder order_;
-  std::int64_t order_step_ = 0;  // of the last call that it covers
-  Place departed_at_;
+  std::int64_t order_step_ = 0;        // of the last call of training
+  std::vector<Diverged> divergences_;  // the last two
   std::optional<Position> gave_up_at_;
 };
 

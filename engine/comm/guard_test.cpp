@@ -208,14 +208,11 @@ TEST(Guard, RankThatGivesUpTellsWhereItDid) {
   EXPECT_EQ(records[1].phase, Phase::validate);
 }
 
-// Of no call: where a step went another way, or its task gave up.
-std::vector<std::string> of_no_call(const Rank& rank) {
+std::vector<std::string> divergences_of(const Rank& rank) {
   std::vector<std::string> told;
-  for (const Event& record : rank.observer.of(EventKind::call_record)) {
-    if (record.a >= 0) continue;
-    const std::string stream = record.name == 0 ? "-" : rank.observer.text(record.name);
-    told.push_back(fmt::format("{} {} call {} {}{}, step {}", record.a, stream, record.b,
-                               rank.observer.text(record.detail), record.c == 1 ? " again" : "", record.step));
+  for (const Event& event : rank.observer.of(EventKind::divergence)) {
+    told.push_back(fmt::format("{}: {} call {} {}, step {}", event.b, rank.observer.text(event.name), event.a,
+                               rank.observer.text(event.detail), event.step));
   }
   return told;
 }
@@ -232,23 +229,48 @@ std::vector<std::string> told_of_steps(const std::vector<std::string_view>& step
   }
   if (gives_up) rank.guard.abort(Error{.code = Code::aborted, .message = "enough"});
   rank.guard.finish(false);
-  return of_no_call(rank);
+  return divergences_of(rank);
 }
 
 TEST(Guard, RankThatGivesUpTellsWhatWasDue) {
-  EXPECT_THAT(told_of_steps({"abc", "ab"}, true), ElementsAre("-1 dp[0] call 5 barrier c, step 6"));
-  EXPECT_THAT(told_of_steps({"ab"}, true), ElementsAre("-1 - call 0 abort, step 5"));  // it cannot know
+  EXPECT_THAT(told_of_steps({"abc", "ab"}, true), ElementsAre("0: dp[0] call 5 barrier c, step 6"));
+  EXPECT_THAT(told_of_steps({"ab"}, true), IsEmpty());  // it cannot know
 }
 
-TEST(Guard, StepThatWentAnotherWayIsTold) {
+TEST(Guard, RankThatGivesUpAheadOfTheFirstCallOfAStepTellsIt) {
+  EXPECT_THAT(told_of_steps({"abc", "abc", ""}, true), ElementsAre("0: dp[0] call 6 barrier a, step 7"));
+}
+
+TEST(Guard, StepThatDivergesIsTold) {
   EXPECT_THAT(told_of_steps({"abc", "abc"}, false), IsEmpty());
   EXPECT_THAT(told_of_steps({"abc", "ac"}, false),
-              ElementsAre("-2 dp[0] call 4 barrier b, step 6", "-3 dp[0] call 4 barrier c, step 6"));
+              ElementsAre("1: dp[0] call 4 barrier b, step 6", "2: dp[0] call 4 barrier c, step 6"));
   EXPECT_THAT(told_of_steps({"abc", "abbc"}, false),
-              ElementsAre("-2 dp[0] call 5 barrier c, step 6", "-3 dp[0] call 5 barrier b again, step 6"));
-  EXPECT_THAT(told_of_steps({"abc", "ab", "abc"}, false),
-              ElementsAre("-2 dp[0] call 5 barrier c, step 6", "-3 dp[0] call 5 barrier a, step 7"));
+              ElementsAre("1: dp[0] call 5 barrier c, step 6", "3: dp[0] call 5 barrier b, step 6"));
+  EXPECT_THAT(told_of_steps({"abc", "ab", "abc"}, false), ElementsAre("1: dp[0] call 5 barrier c, step 6"));
   EXPECT_THAT(told_of_steps({"abc", "ac", "abc", "abc", "abc"}, false), IsEmpty());  // of long ago
+}
+
+TEST(Guard, BothThatDivergedLatelyAreTold) {
+  EXPECT_THAT(told_of_steps({"abc", "ac", "abxc"}, false),
+              ElementsAre("1: dp[0] call 4 barrier b, step 6", "2: dp[0] call 4 barrier c, step 6",
+                          "1: dp[0] call 7 barrier c, step 7", "2: dp[0] call 7 barrier x, step 7"));
+}
+
+TEST(Guard, ACallThatASaveFindsLeftOutIsTold) {
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 1, Guard::record);
+  const auto issue = [&](Phase phase, std::string_view purposes) {
+    rank.position.phase = phase;
+    for (std::size_t i = 0; i < purposes.size(); ++i)
+      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(purposes.substr(i, 1))));
+  };
+  issue(Phase::exchange, "abc");
+  ++rank.position.step;
+  issue(Phase::exchange, "ab");
+  issue(Phase::save, "s");
+  rank.guard.finish(false);
+  EXPECT_THAT(divergences_of(rank), ElementsAre("1: dp[0] call 5 barrier c, step 5"));
 }
 
 TEST(Guard, RecordSaysThatWhatCameWasDamaged) {

@@ -5,20 +5,26 @@
 namespace firedrill {
 namespace {
 
-constexpr std::array<std::string_view, event_kind_count> names = {
-    "attempt_started", "attempt_ended",  "rank_ended",
-    "node_lost",       "run_ended",      "floor_lowered",
-    "fault_planned",   "fault_fired",    "probe",
-    "golden",          "golden_sample",  "rank_started",
-    "sample",          "step_done",      "found",
-    "restored",        "started_fresh",  "save_dispatched",
-    "save_started",    "shard_written",  "committed",
-    "validated",       "save_failed",    "acknowledged",
-    "retired",         "rejected",       "damage",
-    "disk_changed",    "message_taken",  "calls",
-    "call_record",     "suspected",      "replicas_compared",
-    "rerun_differed",  "preempt_agreed", "time_spent",
-    "exchanged",       "memory_used",    "note"};
+constexpr std::array<std::string_view, event_kind_count> names = {"attempt_started", "attempt_ended",
+                                                                  "rank_ended",      "node_lost",
+                                                                  "run_ended",       "floor_lowered",
+                                                                  "fault_planned",   "fault_fired",
+                                                                  "probe",           "golden",
+                                                                  "golden_sample",   "rank_started",
+                                                                  "sample",          "step_done",
+                                                                  "found",           "restored",
+                                                                  "started_fresh",   "save_dispatched",
+                                                                  "save_started",    "shard_written",
+                                                                  "committed",       "validated",
+                                                                  "save_failed",     "acknowledged",
+                                                                  "retired",         "rejected",
+                                                                  "damage",          "disk_changed",
+                                                                  "message_taken",   "calls",
+                                                                  "call_record",     "divergence",
+                                                                  "suspected",       "replicas_compared",
+                                                                  "rerun_differed",  "preempt_agreed",
+                                                                  "time_spent",      "exchanged",
+                                                                  "memory_used",     "note"};
 
 }  // namespace
 

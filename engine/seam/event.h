@@ -52,10 +52,11 @@ enum class EventKind : std::uint8_t {
                  // effect
   message_taken,  // a=peer, b=attempt of the message (differs from the event's: it came from another attempt)
   calls,        // step; a=calls of the stream completed in the step; name=stream; digest=of their fingerprints in order
-  call_record,  // step, phase; a=sequence, b=elements, c=1 completed, 2 compared, 0 neither, -1-r: waits for rank r
-                // (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print. Of no call: a=-1 its
-                // task gave up, where that was due; -2, -3 its last step went another way than those before: that was
-                // due, that came (c=1: once more, 2: perhaps); b=sequence, name=stream, detail=what
+  call_record,  // step, phase; a=sequence (-1: its task gave up), b=elements, c=1 completed, 2 compared, 0 neither,
+                // -1-r: waits for rank r (-65536: compared, -131072: damaged); name=stream, detail=what; digest=print
+  divergence,   // of a task from the order of its calls in the steps before: step, phase, a=sequence, name=stream and
+                // detail=operation and purpose of a call; b=0 it was due where the task gave up, 1 it was due and
+                // another came, 2 it came, 3 it came and is the call ahead of it once more, 4 perhaps that
   suspected,  // a=rank that is blamed (-1: none can be named), b=Suspicion, c=sequence of the call, or -1; name=group,
               // detail=what was waited for
   replicas_compared,  // a=replicas, b=rank of the minority (-1: all are equal, -2: no majority); name=what

@@ -28,6 +28,8 @@ enum class Phase : std::uint8_t {
 inline constexpr int phase_count = 13;
 
 std::string_view to_string(Phase phase);
+constexpr bool is_of_training(Phase phase) { return phase >= Phase::input && phase <= Phase::optimizer; }
+constexpr bool is_of_a_publish(Phase phase) { return phase >= Phase::save && phase <= Phase::retire; }
 std::optional<Phase> phase_from(std::string_view name);
 
 // Is told when a rank goes from one phase to another, before it does.

@@ -1,5 +1,7 @@
 #include "engine/train/gradients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -332,6 +334,14 @@ Status GradientSums::finish(Started& started) {
   if (!holdings_.shards_gradients()) {
     const Value all = std::move(sums.front());
     sums.assign(all.parts().begin(), all.parts().end());
+  }
+  const std::size_t due = started.bucket.accumulators.size() + (started.bucket.loss ? 1 : 0);
+  if (sums.size() != due || !std::ranges::all_of(sums, [](const Value& sum) { return static_cast<bool>(sum); })) {
+    return Error{
+        .code = Code::mismatch,
+        .message = fmt::format("a bucket of gradients has {} sums, and {} of {} came", due,
+                               std::ranges::count_if(sums, [](const Value& sum) { return static_cast<bool>(sum); }),
+                               sums.size())};
   }
   std::size_t next = 0;
   bytes_.let_go(started.bytes);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/comm/tree.h"
 
 namespace firedrill {
@@ -30,6 +32,9 @@ Result<Value> add_tree(Compute& compute, std::vector<Value> lanes, ReduceOp op) 
 }
 
 Call LaneExchange::call(std::string_view purpose) const {
+  if (std::exchange(step_, context_.parts.position.step) != step_) {
+    for (Numbered& known : numbered_) known.calls = 0;
+  }
   for (Numbered& known : numbered_) {
     if (known.purpose == purpose) return context_.call(known.names[known.calls++ % known.names.size()]);
   }

@@ -34,8 +34,9 @@ class LaneExchange {
   Result<std::vector<Value>> reduce_keys(const std::vector<Value>& gradients) const;
 
  private:
-  // Calls for one purpose follow each other by the hundred, all of one shape. They are numbered in turn, so that a
-  // member that leaves one out disagrees with its peers at the next one, and not when it runs out of them.
+  // Calls for one purpose follow each other by the hundred, all of one shape. They are numbered in turn, anew in each
+  // step, so that a member that leaves one out disagrees with its peers at the next one, and not when it runs out of
+  // them.
   struct Numbered {
     std::string purpose;
     std::array<std::string, 8> names;
@@ -52,6 +53,7 @@ class LaneExchange {
 
   const NetworkContext& context_;
   const LaneModel& model_;
+  mutable std::int64_t step_ = 0;          // that they are numbered in
   mutable std::deque<Numbered> numbered_;  // few: found by walking; a call's purpose points into it
 };
 

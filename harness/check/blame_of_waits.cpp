@@ -7,7 +7,9 @@
 
 namespace firedrill {
 
-Blame blame_at(BlameKind kind, const IssuedCall& call) {
+Blame blame_at(BlameKind kind, const IssuedCall& call) { return blame_at(kind, named(call)); }
+
+Blame blame_at(BlameKind kind, const NamedCall& call) {
   return {.kind = kind,
           .ranks = {},
           .stream = std::string(call.stream),
@@ -107,8 +109,6 @@ class WaitFinder {
     if (issued.size() == passed.size()) blame.ranks.insert(blame.ranks.end(), issued.begin(), issued.end());
     return blame;
   }
-  static bool is_of_a_micro_batch(Phase phase) { return phase == Phase::forward || phase == Phase::backward; }
-
   // Two that wait for each other in one call, which both issued: whoever else
   // waits, waits for them.
   std::optional<Blame> locked() const {

@@ -11,6 +11,7 @@
 namespace firedrill {
 
 // At that call, of nobody yet.
+Blame blame_at(BlameKind kind, const NamedCall& call);
 Blame blame_at(BlameKind kind, const IssuedCall& call);
 // The rank is missing from that call, or from an earlier one of its stream that the others could complete or put off
 // without it.

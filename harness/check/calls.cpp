@@ -6,6 +6,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "engine/job/layout.h"
 #include "engine/seam/collective_op.h"
 
 namespace firedrill {
@@ -33,8 +34,6 @@ int place_in_work(std::int64_t step, Phase phase) {
   }
 }
 
-bool is_of_a_publish(Phase phase) { return phase >= Phase::save && phase <= Phase::retire; }
-
 // The calls of a publish's further tries have the number of the try behind their purpose.
 int lap_of(const IssuedCall& call) {
   if (!is_of_a_publish(call.phase)) return 0;
@@ -53,6 +52,10 @@ bool agree(const IssuedCall& a, const IssuedCall& b) {
 }
 
 }  // namespace
+
+NamedCall named(const IssuedCall& call) {
+  return {.stream = call.stream, .sequence = call.sequence, .step = call.step, .phase = call.phase, .call = call.call};
+}
 
 const IssuedCall* Dump::find(std::string_view stream, std::int64_t sequence) const {
   const auto found = std::ranges::find_if(
@@ -90,25 +93,27 @@ const IssuedCall* Dump::current() const {
 
 namespace {
 
-// A record of no call; see EventKind::call_record.
-void note_no_call(const Case& run, const Event& event, Dump& dump) {
+// See EventKind::divergence. Of two that belong together what was due comes first.
+void note_divergence(const Case& run, const Event& event, Dump& dump) {
   const NamedCall named{.stream = run.history().text(event.name),
-                        .sequence = event.b,
+                        .sequence = event.a,
                         .step = event.step,
                         .phase = event.phase,
                         .call = run.history().text(event.detail)};
-  if (event.a == -1) {
-    const bool aside = run.plan().job.checkpoint.mode == PublishMode::async && is_of_a_publish(event.phase);
-    dump.gave_up = GivenUp{.step = event.step, .phase = event.phase, .aside = aside};
-    if (!named.stream.empty()) dump.gave_up->due = named;
-    return;
-  }
-  if (!dump.detour) dump.detour = Detour{};
-  if (event.a == -2) {
-    dump.detour->due = named;
-  } else {
-    dump.detour->came = named;
-    dump.detour->again = static_cast<Detour::Again>(event.c);
+  std::vector<Divergence>& all = dump.divergences;
+  switch (event.b) {
+    case 0:
+      if (dump.gave_up) dump.gave_up->due = named;
+      break;
+    case 1: all.push_back({.due = named, .came = std::nullopt}); break;
+    case 2:
+    case 3:
+    case 4:
+      if (all.empty() || all.back().came) all.push_back({});
+      all.back().came = named;
+      if (all.back().due || event.b != 4) all.back().again = static_cast<Divergence::Again>(event.b - 2);
+      break;
+    default: break;
   }
 }
 
@@ -121,7 +126,8 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
     if (event.attempt != attempt.number) continue;
     Dump& dump = calls.dumps[event.rank];
     if (event.a < 0) {
-      note_no_call(run, event, dump);
+      const bool aside = run.plan().job.checkpoint.mode == PublishMode::async && is_of_a_publish(event.phase);
+      dump.gave_up = GivenUp{.step = event.step, .phase = event.phase, .aside = aside};
       continue;
     }
     const std::int64_t wait = -1 - event.c;  // see EventKind::call_record
@@ -139,9 +145,17 @@ AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
     dump.calls.back().aside = dump.calls.back().stream.starts_with("publish");
     dump.calls.back().lap = lap_of(dump.calls.back());
   }
+  for (const std::uint32_t position : run.history().of(EventKind::divergence)) {
+    const Event& event = run.event(position);
+    if (event.attempt == attempt.number) note_divergence(run, event, calls.dumps[event.rank]);
+  }
+  for (const auto& [rank, dump] : calls.dumps)
+    calls.stage[rank] = attempt.layout->pp == 1 ? 0 : place_of(run.plan().job, *attempt.layout, rank).pp;
   for (const std::uint32_t position : run.history().of(EventKind::calls)) {
     const Event& event = run.event(position);
-    if (event.attempt == attempt.number) calls.told[event.rank][run.history().text(event.name)] += event.a;
+    if (event.attempt != attempt.number) continue;
+    if (event.step > 0) calls.past_a_step.insert(event.rank);
+    calls.told[event.rank][run.history().text(event.name)] += event.a;
   }
   for (const std::uint32_t position : run.history().of(EventKind::rank_ended)) {
     const Event& event = run.event(position);
@@ -166,13 +180,13 @@ bool comes_before(const IssuedCall& a, const IssuedCall& b) {
 
 std::string_view kind_of(std::string_view stream) { return stream.substr(0, stream.find('[')); }
 
+bool is_of_a_micro_batch(Phase phase) { return phase == Phase::forward || phase == Phase::backward; }
+
 bool alike(const IssuedCall& a, const IssuedCall& b) {
   return a.phase == b.phase && a.call == b.call && kind_of(a.stream) == kind_of(b.stream);
 }
 
 namespace {
-
-bool is_of_a_micro_batch(Phase phase) { return phase == Phase::forward || phase == Phase::backward; }
 
 // How many more ranks have issued such as `a` right ahead of such as `b` than the other way round.
 int ahead_in_stream(const AttemptCalls& calls, const IssuedCall& a, const IssuedCall& b) {

@@ -43,6 +43,8 @@ struct NamedCall {
   std::string_view call;  // operation, purpose
 };
 
+NamedCall named(const IssuedCall& call);
+
 // Where a task gave up by itself.
 struct GivenUp {
   std::int64_t step = 0;
@@ -51,19 +53,19 @@ struct GivenUp {
   std::optional<NamedCall> due;  // if it had issued it before
 };
 
-// Where a step of the main task went another way than those before it.
-struct Detour {
+// Where a task diverged from the order of its calls in the steps before.
+struct Divergence {
   enum class Again : std::uint8_t { no, yes, perhaps };
-  std::optional<NamedCall> due;  // none: nothing more was due in the step
-  NamedCall came;
-  Again again = Again::no;  // `came` is the call ahead of it once more
+  std::optional<NamedCall> due;   // none: nothing more was due in the step
+  std::optional<NamedCall> came;  // none: the step was over
+  Again again = Again::no;        // `came` is the call ahead of it once more; perhaps: or `due` was left out
 };
 
 // What one rank told when its attempt failed: the last calls of each task, oldest first.
 struct Dump {
   std::vector<IssuedCall> calls;
   std::optional<GivenUp> gave_up;
-  std::optional<Detour> detour;
+  std::vector<Divergence> divergences;  // of the main task, oldest first
 
   const IssuedCall* find(std::string_view stream, std::int64_t sequence) const;
   const IssuedCall* last_completed() const;
@@ -78,6 +80,8 @@ struct AttemptCalls {
   std::map<int, Dump> dumps;                                     // by rank; one that died or finished has none
   std::map<int, std::map<std::string_view, std::int64_t>> told;  // by rank and stream: completed in the steps it told
   std::set<int> finished;                                        // ranks
+  std::map<int, int> stage;                                      // of the pipeline, by rank of `dumps`
+  std::set<int> past_a_step;                                     // ranks that told the calls of a step of training
   // The rank issued that call: the record of it or of a later one of the stream is there, or it told as many.
   bool issued(int rank, std::string_view stream, std::int64_t sequence) const;
   // The sequence of what would have been its next call of the stream, as far as its records tell: it may have issued
@@ -97,6 +101,7 @@ struct HitCall {
 // Nothing: the fault hit something else.
 std::optional<HitCall> hit_call(const Case& run, const Event& fired);
 
+bool is_of_a_micro_batch(Phase phase);
 // "dp" of "dp[0-3]".
 std::string_view kind_of(std::string_view stream);
 // The same call of two ranks or steps, as far as phase, operation, operands, purpose and kind of group tell.

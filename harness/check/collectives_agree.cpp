@@ -25,24 +25,29 @@ namespace {
 bool shows_in_the_next_step(const Case& run, const AttemptSpan& attempt, const CallFault& fault) {
   const std::optional<HitCall> hit = hit_call(run, *fault.event);
   if (fault.spec->kind != FaultKind::duplicate_call || !hit || hit->operation != "send") return false;
+  std::int64_t sent_so_far = 0;
   std::int64_t sent = 0;
   std::int64_t taken = 0;
   for (const std::uint32_t position : run.history().of(EventKind::calls)) {
     const Event& event = run.event(position);
-    const bool there = event.attempt == attempt.number && event.step == fault.event->step;
-    if (there && run.history().text(event.name) == hit->stream)
-      (event.rank == fault.event->rank ? sent : taken) = event.a;
+    if (event.attempt != attempt.number || event.step > fault.event->step) continue;
+    if (run.history().text(event.name) != hit->stream) continue;
+    const bool of_sender = event.rank == fault.event->rank;
+    if (of_sender) sent_so_far += event.a;
+    if (event.step == fault.event->step) (of_sender ? sent : taken) = event.a;
   }
-  return sent == taken + 1;
+  return sent == taken + 1 && sent_so_far == hit->sequence + 2;
 }
 
-// Whether a fault explains that `rank` issues other calls than its peers from `step` on.
-bool excused(const Case& run, const AttemptSpan& attempt, int rank, std::int64_t step) {
+// Whether a fault explains that `rank` issues other calls of the stream than its peers from `step` on.
+bool excused(const Case& run, const AttemptSpan& attempt, int rank, std::string_view stream, std::int64_t step) {
   return std::ranges::any_of(call_faults(run, attempt), [&](const CallFault& fault) {
     if (fault.event->rank != rank || fault.event->step > step || info_of(fault.spec->kind).harm != Harm::call)
       return false;
+    const std::optional<HitCall> hit = hit_call(run, *fault.event);
+    const bool consequence = step > fault.event->step || (hit && hit->stream == stream);
     Event shown = *fault.event;
-    if (shows_in_the_next_step(run, attempt, fault)) ++shown.step;
+    if (consequence && shows_in_the_next_step(run, attempt, fault)) ++shown.step;
     return nothing_saved_after(run, attempt, shown);
   });
 }
@@ -57,8 +62,9 @@ std::string check_steps(const Case& run, const AttemptSpan& attempt, std::int64_
     ++checked;
     const Event& known = *first->second;
     if (known.a == event.a && known.digest == event.digest) continue;
-    if (excused(run, attempt, event.rank, event.step) || excused(run, attempt, known.rank, event.step)) continue;
     const std::string_view stream = run.history().text(event.name);
+    if (excused(run, attempt, event.rank, stream, event.step) || excused(run, attempt, known.rank, stream, event.step))
+      continue;
     if (known.a != event.a) {
       return fmt::format("attempt {}, step {}: rank {} made {} calls of {}, rank {} made {}", event.attempt, event.step,
                          known.rank, known.a, stream, event.rank, event.a);
@@ -74,7 +80,8 @@ std::string check_records(const Case& run, const AttemptCalls& calls, std::int64
   const AttemptSpan& attempt = *calls.attempt;
   if (const auto found = first_disagreement(calls)) {
     const std::int64_t step = std::max(found->of_first->step, found->of_other->step);
-    if (!excused(run, attempt, found->first, step) && !excused(run, attempt, found->other, step)) {
+    const std::string_view stream = found->of_first->stream;
+    if (!excused(run, attempt, found->first, stream, step) && !excused(run, attempt, found->other, stream, step)) {
       return fmt::format("attempt {}: rank {} issued {}, and rank {} {}", attempt.number, found->first,
                          describe(*found->of_first), found->other, describe(*found->of_other));
     }
@@ -85,10 +92,11 @@ std::string check_records(const Case& run, const AttemptCalls& calls, std::int64
   const IssuedCall& own = *crossed->of_first;
   const IssuedCall& others = *crossed->of_other;
   const std::int64_t step = std::max(own.step, others.step);
-  if (excused(run, attempt, crossed->first, step) || excused(run, attempt, crossed->other, step)) return {};
+  if (excused(run, attempt, crossed->first, own.stream, step)) return {};
+  if (excused(run, attempt, crossed->other, others.stream, step)) return {};
   // Both may wait because of a third, whose call a fault hit.
   for (const auto& [rank, dump] : calls.dumps) {
-    if (excused(run, attempt, rank, step)) return {};
+    if (excused(run, attempt, rank, own.stream, step)) return {};
   }
   return fmt::format("attempt {}: rank {} waits in {} while rank {} waits in {}, and neither issued the other's",
                      attempt.number, crossed->first, describe(own), crossed->other, describe(others));

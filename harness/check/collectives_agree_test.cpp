@@ -58,25 +58,6 @@ TEST_F(CallsTest, ACallThatAJournaledFaultChangedIsExcusedUnlessItWasSaved) {
   expect_agree_fails("rank 0 issued");
 }
 
-TEST_F(CallsTest, ADoubledLastSendOfAStepIsExcusedIfNothingBehindThatStepWasSaved) {
-  const std::string_view stream = "pp[1>0]";
-  fire(FaultKind::duplicate_call, 1, 5, Phase::backward, "pp[1>0] call 9 send gradient");
-  drill_.add(EventKind::calls, {.rank = 1, .step = 5, .a = 3, .name = stream, .digest = digest_of("aab")});
-  drill_.add(EventKind::calls, {.rank = 0, .step = 5, .a = 2, .name = stream, .digest = digest_of("ab")});
-  record(1, {.stream = stream, .sequence = 10, .phase = Phase::backward, .completed = true, .call = "send gradient"});
-  record(0, {.stream = stream,
-             .sequence = 10,
-             .step = 6,
-             .phase = Phase::backward,
-             .waited_for = 1,
-             .call = "recv gradient"});
-  end();
-  drill_.add(EventKind::acknowledged, {.rank = 0, .step = 5, .name = "5-1-1"});
-  expect_agree();
-  drill_.add(EventKind::acknowledged, {.rank = 0, .step = 6, .name = "6-1-1"});
-  expect_agree_fails("rank 1 made 3 calls of pp[1>0], rank 0 made 2");
-}
-
 TEST_F(CallsTest, AFaultOfOneRankDoesNotExcuseAnother) {
   fire(FaultKind::wrong_count, 1);
   for (const int rank : {0, 1, 3}) record(rank, {});

@@ -4,7 +4,7 @@
 
 #include "harness/check/attribution.h"
 #include "harness/check/blame_of_waits.h"
-#include "harness/check/detours.h"
+#include "harness/check/divergences.h"
 #include "harness/check/first_step.h"
 #include "harness/check/waits.h"
 
@@ -28,7 +28,7 @@ class Finder {
 
   std::optional<Blame> find() {
     if (calls_.dumps.empty()) return std::nullopt;
-    std::optional<Blame> blame = astray();
+    std::optional<Blame> blame = diverged();
     if (!blame) blame = mismatch();
     const std::vector<Waiting> waits = waits_of(calls_);
     if (!blame) blame = damaged();
@@ -50,26 +50,15 @@ class Finder {
   }
 
  private:
-  static Blame named_at(BlameKind kind, const NamedCall& call) {
-    return {.kind = kind,
-            .ranks = {},
-            .stream = std::string(call.stream),
-            .sequence = call.sequence,
-            .step = call.step,
-            .phase = call.phase,
-            .call = std::string(call.call),
-            .what = {},
-            .died = {},
-            .last_completed = {}};
-  }
-
-  // A rank went another way than ever before.
-  std::optional<Blame> astray() const {
-    const auto found = first_detour(calls_);
+  // A rank did not keep to the order of its calls.
+  std::optional<Blame> diverged() const {
+    const auto found = first_divergence(calls_);
     if (!found) return std::nullopt;
-    Blame blame = named_at(BlameKind::mismatch, found->call);
+    Blame blame = blame_at(BlameKind::mismatch, found->call);
     blame.ranks = {found->rank};
-    blame.what = found->again ? "it was issued once more" : fmt::format("{} came in its place", found->came);
+    blame.what = found->again          ? "it was issued once more"
+                 : found->came.empty() ? "it was left out"
+                                       : fmt::format("{} came in its place", found->came);
     return blame;
   }
 
@@ -158,7 +147,7 @@ class Finder {
       std::optional<NamedCall> due = where.due;
       if (!due && !where.aside) due = due_by_others(calls_, rank, where);
       if (due) {
-        Blame blame = named_at(BlameKind::missing, *due);
+        Blame blame = blame_at(BlameKind::missing, *due);
         blame.ranks = {rank};
         return blame;
       }

@@ -1,5 +1,5 @@
 // First step: ranks that have not made a step of the attempt before cannot know the order of its calls. Others do: the
-// ranks of one program (of a stage) make the same calls, each in its own groups. Pure.
+// ranks of one stage make the same calls, each in its own groups. Pure.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace firedrill {
 
-// What was due for a rank that gave up, by the rank that went the same way up to there and on. Nothing if nobody did,
-// or if two went on otherwise.
+// What was due for a rank that gave up, by those of its stage that made the same calls up to there, and went on.
+// Nothing if nobody did, or if two went on otherwise.
 std::optional<NamedCall> due_by_others(const AttemptCalls& calls, int rank, const GivenUp& where);
 
-// Where the rank left the way of most others, if this is its first step.
-std::optional<Detour> detour_by_others(const AttemptCalls& calls, int rank);
+// Where the rank's calls, of its first step, diverged from those of most others of its stage.
+std::optional<Divergence> divergence_by_others(const AttemptCalls& calls, int rank);
 
 }  // namespace firedrill

@@ -25,8 +25,6 @@ std::optional<StepPart> part_of(Phase phase) {
   }
 }
 
-bool of_a_save(Phase phase) { return phase >= Phase::save && phase <= Phase::retire; }
-
 std::int64_t quantile(std::vector<std::int64_t> samples, std::size_t percent) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());
@@ -183,7 +181,7 @@ class Reader {
       if (name != "other") groups_[std::string(name)][event.rank][at(event)].time += event.a;
       return;
     }
-    if (of_a_save(*phase)) step->save += event.a;
+    if (is_of_a_publish(*phase)) step->save += event.a;
     const std::optional<StepPart> part = part_of(*phase);
     if (!part) return;
     step->parts[static_cast<std::size_t>(*part)].own += event.a - event.b;

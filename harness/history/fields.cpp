@@ -44,6 +44,7 @@ constexpr std::array<EventFields, kinds> make_fields() {
   of(EventKind::calls) = {.a = "calls", .name = "stream", .digest = "fingerprints"};
   of(EventKind::call_record) = {
       .a = "sequence", .b = "elements", .c = "completed", .name = "stream", .detail = "call", .digest = "fingerprint"};
+  of(EventKind::divergence) = {.a = "sequence", .b = "standing", .name = "stream", .detail = "call"};
   of(EventKind::suspected) = {.a = "blamed", .b = "suspicion", .c = "sequence", .name = "group", .detail = "call"};
   of(EventKind::replicas_compared) = {.a = "replicas", .b = "minority", .name = "what"};
   of(EventKind::rerun_differed) = {.name = "kernel"};

@@ -142,10 +142,12 @@ class Attribution {
  private:
   bool at_place(const Named& named) const {
     if (named.step == fired_.step && named.phase == fired_.phase) return true;
-    // A rank that stops as a whole while it publishes aside is missed where its main task stood as well.
-    const bool aside = run_.plan().job.checkpoint.mode == PublishMode::async && fired_.phase >= Phase::save &&
-                       fired_.phase <= Phase::retire;
-    return aside && fault_.kind == FaultKind::hang && named.step >= fired_.step && named.phase <= Phase::optimizer;
+    // A rank that stops as a whole while it publishes aside is missed where its main task stood as well: that waits for
+    // the publish ahead of the next save.
+    const CheckpointSpec& saves = run_.plan().job.checkpoint;
+    const bool aside = saves.mode == PublishMode::async && is_of_a_publish(fired_.phase);
+    return aside && fault_.kind == FaultKind::hang && is_of_training(named.phase) && named.step >= fired_.step &&
+           named.step <= fired_.step + saves.every;
   }
 
   // Of a node, each rank where it stands.
