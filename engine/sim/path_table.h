@@ -2,11 +2,12 @@
 // each of two views. Numbers outlive resets, so trials that name the same files build no strings.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "engine/base/digest.h"
 
@@ -29,12 +30,13 @@ class PathTable {
   PathTable() { intern(""); }
 
   PathId intern(std::string_view path) {
-    if (const auto found = ids_.find(path); found != ids_.end()) return found->second;
+    const Digest digest = digest_of(path);
+    if (const PathId known = id_of(digest); known != unknown) return known;
     const auto id = static_cast<PathId>(entries_.size());
     Entry& entry = entries_.emplace_back();
     entry.text = path;
-    entry.digest = digest_of(path);
-    ids_.emplace(entry.text, id);
+    entry.digest = digest;
+    file(id);
     const std::size_t size = directory_.size();
     if (size > 0 && path.size() > size && path.starts_with(directory_) && path[size] == '/') {
       const std::string_view rest = std::string_view(entry.text).substr(size + 1);
@@ -53,8 +55,8 @@ class PathTable {
     return entries_[id].parent;
   }
   const Entry* find(std::string_view path) const {
-    const auto found = ids_.find(path);
-    return found == ids_.end() ? nullptr : &entries_[found->second];
+    const PathId id = id_of(digest_of(path));
+    return id == unknown ? nullptr : &entries_[id];
   }
   Entry& operator[](PathId id) { return entries_[id]; }
   const Entry& operator[](PathId id) const { return entries_[id]; }
@@ -75,16 +77,40 @@ class PathTable {
   }
 
  private:
+  static constexpr PathId unknown = ~PathId{0};
+
+  // A path is known by its digest: comparing texts would look at memory that is in no cache.
+  PathId id_of(const Digest& digest) const {
+    if (slots_.empty()) return unknown;
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = digest.low & mask; slots_[i] != 0; i = (i + 1) & mask) {
+      const auto id = static_cast<PathId>(slots_[i]) - 1;
+      if (slots_[i] >> 32 == digest.high >> 32 && entries_[id].digest == digest) return id;
+    }
+    return unknown;
+  }
+  void file(PathId id) {
+    static constexpr std::size_t first_capacity = 256;
+    const bool full = 2 * entries_.size() > slots_.size();
+    if (full) slots_.assign(slots_.empty() ? first_capacity : 2 * slots_.size(), 0);
+    for (PathId at = full ? 0 : id; at <= id; ++at) {
+      const Digest& digest = entries_[at].digest;
+      const std::size_t mask = slots_.size() - 1;
+      std::size_t i = digest.low & mask;
+      while (slots_[i] != 0) i = (i + 1) & mask;
+      slots_[i] = digest.high >> 32 << 32 | (at + 1);
+    }
+  }
   void forget() {
-    ids_.clear();
+    std::fill(slots_.begin(), slots_.end(), 0);
     entries_.clear();
     intern("");
   }
 
   std::string directory_;
   std::string witness_;
-  std::deque<Entry> entries_;                         // never moves: names point into the texts
-  std::unordered_map<std::string_view, PathId> ids_;  // never iterated
+  std::deque<Entry> entries_;         // never moves: names point into the texts
+  std::vector<std::uint64_t> slots_;  // open addressing: high half of the digest, id + 1 below; a power of two
 };
 
 }  // namespace firedrill::sim
