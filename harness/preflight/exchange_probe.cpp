@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "engine/base/check.h"
 #include "engine/comm/collectives_over_transport.h"
@@ -24,7 +25,10 @@ constexpr std::int64_t few = 1'000;    // elements: reduced by one owner
 constexpr std::int64_t many = 80'000;  // 320 kB: reduced by shards
 constexpr int repeats = 12;            // of each time, of which the shortest counts
 constexpr int repeats_large = 4;
-constexpr int looks_again = 3;  // at links that seem slow
+// At links that seem slow, each time after a longer pause: what else a machine does may last for seconds.
+constexpr int looks_again = 4;
+constexpr std::chrono::milliseconds first_pause{50};
+constexpr int longer_pause = 3;
 constexpr int ranks_with_all_links = 16;
 constexpr Tag link_tag = Tag{1} << 62;
 
@@ -239,7 +243,12 @@ Status ExchangeProbe::links() {
   }
   std::vector<std::size_t> due(all.size());
   for (std::size_t i = 0; i < due.size(); ++i) due[i] = i;
+  std::chrono::milliseconds pause = first_pause;
   for (int look = 0; look <= looks_again && !due.empty(); ++look) {
+    if (look > 0) {
+      std::this_thread::sleep_for(pause);
+      pause *= longer_pause;
+    }
     for (const std::size_t i : due) {
       if (probe_.rank == all[i].a || probe_.rank == all[i].b) FD_TRY_VOID(measure_link(all[i]));
       // The first of the two knows how long it took; from it all learn of it, and decide alike.

@@ -140,10 +140,17 @@ bool hopeless(const std::vector<Member>& members) {
   return broken && std::ranges::all_of(members, [](const Member& m) { return m.ended || m.answer.waiting; });
 }
 
+// Nobody has said anything for the deadline, and nobody is at work; or it takes all too long.
+bool given_up(const std::vector<Member>& members, std::chrono::nanoseconds silent, std::chrono::nanoseconds passed,
+              std::chrono::nanoseconds deadline) {
+  return (silent >= deadline && !any_is_busy(members)) || passed >= patience_with_busy * deadline;
+}
+
 // False: it was to stop.
 bool listen(std::vector<Member>& members, std::chrono::nanoseconds deadline, const std::function<bool()>& stop) {
   const steady_clock::time_point began = steady_clock::now();
   steady_clock::time_point looked = began;
+  steady_clock::time_point heard = began;
   while (!all_ended(members) && !hopeless(members)) {
     if (stop && stop()) return false;
     const steady_clock::time_point now = steady_clock::now();
@@ -151,12 +158,11 @@ bool listen(std::vector<Member>& members, std::chrono::nanoseconds deadline, con
       look_at(members, now - looked);
       looked = now;
     }
-    const bool late = now - began >= deadline;
-    if (late && (!any_is_busy(members) || now - began >= patience_with_busy * deadline)) {
+    if (given_up(members, now - heard, now - began, deadline)) {
       for (Member& member : members) member.answer.timed_out = !member.ended;
       return true;
     }
-    const auto until = late ? looked + between_looks : began + deadline;
+    const auto until = now - heard >= deadline ? looked + between_looks : heard + deadline;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
     std::vector<pollfd> watched;
     watched.reserve(members.size());
@@ -165,7 +171,9 @@ bool listen(std::vector<Member>& members, std::chrono::nanoseconds deadline, con
     }
     ::poll(watched.data(), watched.size(), static_cast<int>(std::min<std::int64_t>(left, 1'000)));
     for (std::size_t i = 0; i < members.size(); ++i) {
-      if (watched[i].revents != 0) receive(members[i]);
+      if (watched[i].revents == 0) continue;
+      receive(members[i]);
+      heard = steady_clock::now();
     }
     conclude_meeting(members);
   }

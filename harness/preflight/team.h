@@ -1,8 +1,8 @@
 // Team: real processes that measure something together, one for each rank, forked from the zygote like the ranks of a
-// run. They are disposable: one that does not come back until the deadline is killed, and what it was doing then is
-// part of the answer; as long as one is at work it may take three times as long, for then the machine is busy and
-// nothing hangs. One that cannot even be killed (a hung mount) is left behind: abandoned() says so, and the
-// launcher must then not be destroyed, which would wait for it.
+// run. They are disposable: when no rank has said for the deadline what it does next, those that did not come back are
+// killed, and what they were doing then is part of the answer. As long as one is at work it may take longer, all in all
+// three times the deadline, for then the machine is busy and nothing hangs. One that cannot even be killed (a hung
+// mount) is left behind: abandoned() says so, and the launcher must then not be destroyed, which would wait for it.
 //
 // Threads: one. Errors: unavailable (no process can be started), aborted (it was to stop).
 #pragma once
