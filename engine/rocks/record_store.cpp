@@ -79,6 +79,7 @@ class RocksStore final : public RecordStore {
     auto checked = look({});
     // What looks damaged is looked at once more past the caches: a stale listing, too, may have left something out.
     if (checked.failed_with(Code::corrupted)) checked = look({.drop_caches = true});
+    if (checked.failed_with(Code::not_found)) FD_TRY_VOID(look_for_none(checked));
     const bool fresh = checked.failed_with(Code::not_found);
     if (!checked && !fresh) return checked.error();
     if (!fresh && !checked->newest.empty()) FD_TRY_VOID(renew(checked->newest));
@@ -95,8 +96,9 @@ class RocksStore final : public RecordStore {
     if (made) std::erase_if(files_.durable, [this](const auto& file) { return !files_.entries.contains(file.first); });
     for (auto& [name, entry] : files_.entries) entry.bytes = Value();
     if (made && full) made = merge_tables();
+    made_ = made_ || made;
     if (!made) close();
-    if (!made && fresh) clear();
+    if (!made && fresh && look({.drop_caches = true}).failed_with(Code::not_found)) clear();
     return made;
   }
 
@@ -143,6 +145,21 @@ class RocksStore final : public RecordStore {
     FD_TRY(const std::vector<std::string> listed, seam_.list(directory_));
     for (const std::string& name : listed) files_.entries.try_emplace(name);  // left over, for RocksDB to clear
     return check_files(files_);
+  }
+
+  // There seems to be no store, and whoever makes one removes what is there. A name that is seen late only would be
+  // lost by that: so it is looked for again past the caches, often where other names of a store are there already.
+  Status look_for_none(Result<Checked>& checked) {
+    constexpr int looks = 4;
+    for (int i = 0; i < looks && checked.failed_with(Code::not_found); ++i) {
+      const bool nothing = files_.entries.empty();
+      checked = look({.drop_caches = true});
+      if (nothing && files_.entries.empty()) break;
+    }
+    if (!made_ || !checked.failed_with(Code::not_found)) return {};
+    return Error{.code = Code::unavailable,
+                 .message = fmt::format("the record store in {} was there, and is not to be seen", directory_),
+                 .retryable = true};
   }
 
   // Nobody knows of the newest log whether its last sync went well. What was read of it is written to another file,
@@ -203,6 +220,7 @@ class RocksStore final : public RecordStore {
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::int64_t log_bytes_ = 0;
+  bool made_ = false;  // it has been open
 };
 
 }  // namespace

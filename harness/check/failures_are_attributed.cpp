@@ -68,10 +68,12 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
   if (!is_at_call(run, blame, fault)) return false;
   const auto died = blame.died.find(fault.rank);
   if (died != blame.died.end()) return died->second->step == fault.step && died->second->phase == fault.phase;
-  // A call that is held back is journaled where the one came that overtook it; which it was is known by then.
-  const bool held_back = spec.kind == FaultKind::reorder_calls && blame.sequence >= 0 && blame.step == fault.step;
+  // Which call it was tells more than its phase: one that is held back is journaled where another overtook it, and of
+  // one that came twice the others name what they were in.
+  const bool that_call = info_of(spec.kind).harm == Harm::call && blame.sequence >= 0 && hit_call(run, fault);
+  if (that_call) return blame.step == fault.step;
   const bool later_on = info_of(spec.kind).harm == Harm::message && info_of(spec.kind).seams == 0;
-  return later_on || held_back || (blame.step == fault.step && blame.phase == fault.phase);
+  return later_on || (blame.step == fault.step && blame.phase == fault.phase);
 }
 
 }  // namespace

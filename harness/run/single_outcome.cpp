@@ -188,14 +188,14 @@ class Attribution {
   // One that was under way when training had gone on.
   static bool of_publish_aside(const Named& named) { return named.blame && named.blame->stream.starts_with("publish"); }
 
-  // Both ends; of a border that is cut any two that lie on its sides.
+  // Both ends; of a border that is cut any two that lie on its sides, of which one may be in the step before.
   bool of_link(const Named& named) const {
     if (named.ranks.size() == 2 && fault_.kind == FaultKind::partition) {
       const Job& job = run_.plan().job;
       return node_of(job, named.ranks[0]) != node_of(job, named.ranks[1]) &&
              std::ranges::any_of(named.ranks,
                                  [&](int rank) { return node_of(job, rank) == node_of(job, fired_.rank); }) &&
-             (named.step >= fired_.step || of_publish_aside(named));
+             (named.step + 1 >= fired_.step || of_publish_aside(named));
     }
     // Whoever cannot let go of a message is stuck.
     const bool held = fault_.kind == FaultKind::delay_message && named.ranks == std::vector<int>{fired_.rank};
@@ -214,10 +214,10 @@ class Attribution {
     const bool both = named.ranks == members && named.ranks.size() == 2 &&
                       std::ranges::find(named.ranks, static_cast<int>(fired_.rank)) != named.ranks.end();
     if (!both && named.ranks != std::vector<int>{fired_.rank}) return false;
-    // A call that is held back is journaled where the one came that overtook it.
-    const bool of_held_back = fault_.kind == FaultKind::reorder_calls && named.blame && named.blame->sequence >= 0;
-    if (!at_place(named) && !(of_held_back && named.step == fired_.step)) return false;
-    return !named.blame || is_at_call(run_, *named.blame, fired_);
+    // Which call it was tells more than its phase: see failures_are_attributed.
+    if (named.blame && named.blame->sequence >= 0)
+      return named.step == fired_.step && is_at_call(run_, *named.blame, fired_);
+    return at_place(named);
   }
 
   // In the step that it hit; what replicas hold is compared when the step is done, or later.
