@@ -71,31 +71,39 @@ const GuardedCollectives::Purpose& GuardedCollectives::kept(std::string_view pur
   return *purposes_.back();
 }
 
+GuardedCollectives::Course* GuardedCollectives::course_of(Phase phase) {
+  if (is_of_training(phase)) return &training_;
+  return is_of_a_publish(phase) ? &publish_ : nullptr;
+}
+
 // Notes which call of the step it is, ahead of counting it.
 void GuardedCollectives::follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements) {
   const Position& position = parties_.position;
-  // The last that is kept may still be undecided.
-  if (!divergences_.empty()) divergences_.back().calls = *order_.divergence();
-  if (!is_of_training(position.phase)) {
-    if (order_.end_step()) keep_divergence(position.step, 0);
-    return;
+  Course* const own = course_of(position.phase);
+  for (Course* const course : {&training_, &publish_}) {
+    // The last that is kept may still be undecided.
+    if (!course->divergences.empty()) course->divergences.back().calls = *course->order.divergence();
+    if (course != own && course->order.end_step()) keep_divergence(*course, 0);
   }
+  if (own == nullptr) return;
   const CallOrder::Item call{
       .stream = stream.number, .purpose = purpose.number, .elements = elements, .op = op, .phase = position.phase};
-  const bool begins = position.step != order_step_;
-  if (order_.note(call, begins)) keep_divergence(position.step, stream.calls);
-  order_step_ = position.step;
+  const bool begins = position.step != own->step;
+  if (own->order.note(call, begins)) keep_divergence(*own, stream.calls);
+  own->step = position.step;
 }
 
-void GuardedCollectives::keep_divergence(std::int64_t came_step, std::int64_t came_sequence) {
-  const CallOrder::Divergence& divergence = *order_.divergence();
-  if (divergences_.size() == 2) divergences_.erase(divergences_.begin());
+// In the step of the position.
+void GuardedCollectives::keep_divergence(Course& course, std::int64_t came_sequence) {
+  const CallOrder::Divergence& divergence = *course.order.divergence();
+  const std::int64_t step = parties_.position.step;
+  if (course.divergences.size() == 2) course.divergences.erase(course.divergences.begin());
   // What the step before left out shows behind it.
-  divergences_.push_back({.calls = divergence,
-                          .due_step = divergence.came ? came_step : order_step_,
-                          .came_step = came_step,
-                          .due_sequence = divergence.due ? streams_[divergence.due->stream]->calls : 0,
-                          .came_sequence = came_sequence});
+  course.divergences.push_back({.calls = divergence,
+                                .due_step = divergence.came ? step : course.step,
+                                .came_step = step,
+                                .due_sequence = divergence.due ? streams_[divergence.due->stream]->calls : 0,
+                                .came_sequence = came_sequence});
 }
 
 GuardedCollectives::Record& GuardedCollectives::issue(Stream& stream, CollectiveOp op, Fingerprint print,
@@ -290,11 +298,8 @@ void GuardedCollectives::finish(bool well) {
   const std::uint64_t kept_calls = std::min<std::uint64_t>(issued_, ring_capacity);
   for (std::uint64_t i = issued_ - kept_calls; i < issued_; ++i) tell(ring_[i % ring_capacity]);
   if (gave_up_at_) tell_abort();
-  if (!divergences_.empty()) divergences_.back().calls = *order_.divergence();
-  for (const Diverged& diverged : divergences_) {
-    // Whoever goes astray can be a step ahead.
-    if (diverged.came_step + 1 >= order_step_) tell_divergence(diverged);
-  }
+  tell_divergences(training_);
+  tell_divergences(publish_);
 }
 
 void GuardedCollectives::tell_step() {
@@ -345,8 +350,18 @@ void GuardedCollectives::tell_abort() {
   event.a = -1;
   event.detail = parties_.observer.intern("abort");
   parties_.observer.event(event);
-  const auto due = gave_up_at_->step == order_step_ ? order_.due() : order_.due_first();
+  const Course* const course = course_of(gave_up_at_->phase);
+  if (course == nullptr) return;
+  const auto due = gave_up_at_->step == course->step ? course->order.due() : course->order.due_first();
   if (due && due->phase == gave_up_at_->phase) tell_call(*due, gave_up_at_->step, streams_[due->stream]->calls, 0);
+}
+
+// Of the last step and the one before: whoever goes astray can be a step ahead.
+void GuardedCollectives::tell_divergences(Course& course) {
+  if (!course.divergences.empty()) course.divergences.back().calls = *course.order.divergence();
+  for (const Diverged& diverged : course.divergences) {
+    if (diverged.came_step + 1 >= course.step) tell_divergence(diverged);
+  }
 }
 
 // See EventKind::divergence.

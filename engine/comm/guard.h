@@ -3,8 +3,8 @@
 //
 //   record  keeps the last calls (ring_capacity) as records of fixed size, without an allocation for a call of a step
 //           like those before, and tells for each step and stream how many calls were completed and the digest of their
-//           fingerprints (`calls`). It learns in which order the task issues those of training, and tells where it
-//           diverged from that (`divergence`).
+//           fingerprints (`calls`). It learns in which order the task issues those of training, and those of a
+//           publish, and tells where it diverged from that (`divergence`).
 //   check   does that, and before data moves the members exchange the call's fingerprint over a gather of their own. If
 //           one differs, the call ends on every member with `mismatch`, which names the odd rank, the operation, the
 //           sequence and each field that differs. What one member sends another carries its fingerprint with it.
@@ -88,6 +88,12 @@ class GuardedCollectives final : public ForwardingCollectives {
     std::int64_t due_sequence = 0;
     std::int64_t came_sequence = 0;
   };
+  // The order of one kind of work, of which each step has its calls.
+  struct Course {
+    CallOrder order;
+    std::int64_t step = 0;              // of the last call
+    std::vector<Diverged> divergences;  // the last two
+  };
   class Watched;
   struct Record {
     Fingerprint print;  // its purpose points into `purposes_`
@@ -105,7 +111,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   Stream& stream_between(const Group& group, int peer, bool outgoing);
   const Purpose& kept(std::string_view purpose);
   void follow(const Stream& stream, const Purpose& purpose, CollectiveOp op, std::int64_t elements);
-  void keep_divergence(std::int64_t came_step, std::int64_t came_sequence);
+  Course* course_of(Phase phase);
+  void keep_divergence(Course& course, std::int64_t came_sequence);
   Record& issue(Stream& stream, CollectiveOp op, Fingerprint print, const Call& call);
   Result<std::unique_ptr<PendingReduction>> watched(Result<std::unique_ptr<PendingReduction>> started);
   void settle(Record& record);
@@ -119,6 +126,7 @@ class GuardedCollectives final : public ForwardingCollectives {
   static std::int64_t standing_of(const Record& record);
   void tell(const Record& record);
   void tell_abort();
+  void tell_divergences(Course& course);
   void tell_divergence(const Diverged& diverged);
   void tell_call(const CallOrder::Item& call, std::int64_t step, std::int64_t sequence, std::int64_t standing);
   Event event_at(EventKind kind, std::int64_t step, Phase phase) const;
@@ -130,9 +138,8 @@ class GuardedCollectives final : public ForwardingCollectives {
   std::vector<std::unique_ptr<Purpose>> purposes_;
   std::array<Record, ring_capacity> ring_;
   std::uint64_t issued_ = 0;
-  CallOrder order_;
-  std::int64_t order_step_ = 0;        // of the last call of training
-  std::vector<Diverged> divergences_;  // the last two
+  Course training_;
+  Course publish_;
   std::optional<Position> gave_up_at_;
 };
 

@@ -257,6 +257,23 @@ TEST(Guard, BothThatDivergedLatelyAreTold) {
                           "1: dp[0] call 7 barrier c, step 7", "2: dp[0] call 7 barrier x, step 7"));
 }
 
+TEST(Guard, CallsOfAPublishHaveAnOrderOfTheirOwn) {
+  TestTransport::Shared shared;
+  Rank rank(shared, 0, 1, Guard::record);
+  const auto issue = [&](Phase phase, std::string_view purposes) {
+    rank.position.phase = phase;
+    for (std::size_t i = 0; i < purposes.size(); ++i)
+      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(purposes.substr(i, 1))));
+  };
+  for (const std::string_view publish : {"ocv", "", "ocv", "", "ocvv"}) {
+    ++rank.position.step;
+    issue(Phase::exchange, "ab");
+    issue(Phase::save, publish);
+  }
+  rank.guard.finish(false);
+  EXPECT_THAT(divergences_of(rank), ElementsAre("3: dp[0] call 19 barrier v, step 9"));
+}
+
 TEST(Guard, ACallThatASaveFindsLeftOutIsTold) {
   TestTransport::Shared shared;
   Rank rank(shared, 0, 1, Guard::record);

@@ -65,7 +65,7 @@ struct Divergence {
 struct Dump {
   std::vector<IssuedCall> calls;
   std::optional<GivenUp> gave_up;
-  std::vector<Divergence> divergences;  // of the main task, oldest first
+  std::vector<Divergence> divergences;  // of both tasks, each oldest first
 
   const IssuedCall* find(std::string_view stream, std::int64_t sequence) const;
   const IssuedCall* last_completed() const;

@@ -11,7 +11,8 @@ namespace {
 std::string_view purpose_of(std::string_view call) { return call.substr(call.rfind(' ') + 1); }
 
 bool is_that_call(const IssuedCall* issued, const NamedCall& call) {
-  return issued != nullptr && issued->step == call.step && purpose_of(issued->call) == purpose_of(call.call);
+  return issued != nullptr && issued->step == call.step && issued->phase == call.phase &&
+         purpose_of(issued->call) == purpose_of(call.call);
 }
 
 // The step is of another kind than those before it for that rank as well.
@@ -45,7 +46,7 @@ bool is_missed(const AttemptCalls& calls, int rank, const NamedCall& due) {
 // one too many, until that shows.
 bool is_again(const Dump& dump, const Divergence& divergence) {
   if (divergence.again != Divergence::Again::perhaps) return divergence.again == Divergence::Again::yes;
-  const IssuedCall* const current = dump.current(false);
+  const IssuedCall* const current = dump.current(divergence.came->stream.starts_with("publish"));
   return current != nullptr && current->stream == divergence.came->stream && current->stream != divergence.due->stream;
 }
 

@@ -202,6 +202,26 @@ TEST_F(DivergenceTest, WhatOthersMadeTwiceAlikeIsAStepOfAnotherKind) {
   EXPECT_THAT(found->ranks, ElementsAre(3));
 }
 
+// Parameters are gathered for the end of the forward pass, and again for the beginning of the backward one.
+TEST_F(DivergenceTest, ACallOfAnotherPhaseIsNotTheOneThatCameTwice) {
+  const auto gather = [&](int rank, std::int64_t sequence, Phase phase, std::string_view call) {
+    record(rank, {.sequence = sequence, .phase = phase, .completed = true, .call = call});
+  };
+  for (const int rank : {0, 1, 2, 3}) {
+    gather(rank, 4, Phase::forward, "all_gather head");
+    gather(rank, 5, rank == 0 ? Phase::forward : Phase::backward, "all_gather head");
+    record(rank, {.sequence = 6, .phase = Phase::backward, .call = rank == 0 ? "all_gather head" : "all_gather mlp"});
+  }
+  due(0, "all_gather head", dp, 5, Phase::backward);
+  came(0, "all_gather head", Again::yes, dp, 5, Phase::forward);
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0));
+  EXPECT_EQ(found->sequence, 5);
+  EXPECT_EQ(found->phase, Phase::forward);
+}
+
 TEST_F(DivergenceTest, WhatHasLeftTheRecordsOfARankWasNotLeftOut) {
   record(0, {.sequence = 90, .waited_for = 3});
   record(1, {.sequence = 4, .completed = true, .call = "all_reduce norm"});
