@@ -116,9 +116,6 @@ pid_t fork_rank(StartOrder order, Descriptor channel, const RankMain& rank_main)
 }  // namespace
 
 int run_zygote(const std::function<void()>& warm_up, const RankMain& rank_main) {
-  // In a group of its own, so that an interrupt from the keyboard reaches the supervisor alone, which ends all in
-  // order.
-  ::setpgid(0, 0);
   ::signal(SIGPIPE, SIG_IGN);
   Termination::unblock_in_child();
   warm_up();

@@ -41,12 +41,14 @@ Error no_process(std::string_view what, int number) {
                .hint = "look at the limits of processes and open files (ulimit -u, ulimit -n)"};
 }
 
-// Makes the zygote's end of the line its standard input.
+// Makes the zygote's end of the line its standard input, and puts it into a group of its own before its program begins:
+// an interrupt from the keyboard reaches the supervisor alone, which ends all in order.
 struct AsStandardInput {
   int socket;
   error_code on_exec_setup(process::posix::default_launcher&, const process::filesystem::path&,
                            const char* const*) const {
-    return ::dup2(socket, STDIN_FILENO) < 0 ? error_code(errno, boost::system::system_category()) : error_code();
+    const bool done = ::setpgid(0, 0) == 0 && ::dup2(socket, STDIN_FILENO) >= 0;
+    return done ? error_code() : error_code(errno, boost::system::system_category());
   }
 };
 

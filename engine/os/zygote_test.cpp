@@ -141,6 +141,23 @@ TEST(ZygoteLauncher, RanksDieWithTheirSupervisor) {
   ::close(ends[1]);
 }
 
+// As a terminal sends it, and as early as it can: the program of the zygote has not begun yet.
+TEST(ZygoteLauncher, AnInterruptOfTheWholeGroupIsForTheSupervisorAlone) {
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) {
+    ::setpgid(0, 0);
+    ::signal(SIGINT, [](int) {});
+    const auto launcher = make_launcher();
+    ::kill(0, SIGINT);
+    const auto started = launcher->start(RankStart{.rank = 0, .attempt = 1, .payload = "hang"});
+    ::_exit(started ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(supervisor, &status, 0), supervisor);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "its zygote has gone";
+}
+
 TEST(ZygoteLauncher, WhatAKilledRankSaidBeforeIsHeard) {
   const auto launcher = make_launcher();
   ASSERT_TRUE(launcher);

@@ -357,6 +357,27 @@ TEST(Preflight, what_was_not_begun_when_it_was_interrupted_could_not_be_told) {
   EXPECT_EQ(results->back().headline, "not begun");
 }
 
+// Starts nobody, as it is when the zygote is gone.
+struct NoLauncher final : Launcher {
+  Result<RankProcess> start(RankStart) override {
+    return Error{.code = Code::unavailable, .message = "the zygote is gone", .hint = "its reason stands above"};
+  }
+  Status signal(const RankProcess&, int) override { return {}; }
+  Result<ProcessExit> reap(RankProcess&, std::chrono::nanoseconds) override { return ProcessExit{}; }
+};
+
+TEST(Preflight, what_fails_while_it_is_interrupted_is_no_finding) {
+  NoLauncher launcher;
+  Team team(launcher);
+  Options options = options_for("", 2);
+  Bench bench{.options = options, .team = team};
+  EXPECT_EQ(check_machine(bench).standing(), Standing::no_go);
+  options.stop = [] { return true; };
+  const CheckResult result = check_machine(bench);
+  EXPECT_EQ(result.standing(), Standing::unknown);
+  EXPECT_EQ(worst(result).measured, "it was interrupted");
+}
+
 TEST(Preflight, the_quick_level_runs_its_checks_and_says_go) {
   const Directory directory;
   ::setenv(trouble_variable, "", 1);

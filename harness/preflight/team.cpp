@@ -208,7 +208,10 @@ Result<std::vector<RankAnswer>> Team::ask(const Json& work, int ranks, std::chro
     member.process = std::move(*process);
     members.push_back(std::move(member));
   }
-  if (!none && !listen(members, deadline, stop)) {
+  const bool heard_out = none || listen(members, deadline, stop);
+  // What fails while all is being ended says nothing.
+  const bool failed = none || std::ranges::any_of(members, [](const Member& m) { return !m.answer.trouble.empty(); });
+  if (!heard_out || (failed && stop && stop())) {
     none = Error{.code = Code::aborted, .message = "it was interrupted", .hint = "run it again"};
   }
   for (const Member& member : members) (void)launcher_.signal(member.process, SIGKILL).ok();
