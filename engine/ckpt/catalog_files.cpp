@@ -6,6 +6,7 @@
 #include "engine/base/text.h"
 #include "engine/ckpt/catalog.h"
 #include "engine/ckpt/files.h"
+#include "engine/ckpt/manifest.h"
 #include "engine/ckpt/survey.h"
 
 namespace firedrill {
@@ -165,7 +166,8 @@ class FilesCatalog final : public Catalog {
  private:
   static Status commit_again(FileSystem& files, const CheckpointId& id) {
     const std::string path = path_in(directory::manifests, id);
-    FD_TRY(const Value manifest, read_whole(files, path, manifest_size_max));
+    FD_TRY(const Value manifest, read_to_end(files, path, manifest_size_max));
+    FD_TRY_VOID(check_whole_manifest(manifest.text()));
     return replace(files, path, manifest);
   }
 

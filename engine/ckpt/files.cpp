@@ -6,18 +6,31 @@
 
 namespace firedrill {
 
-Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max) {
+namespace {
+
+Result<Value> read_bounded(FileSystem& files, std::string_view path, std::int64_t size_max, bool to_end) {
   FD_TRY(const auto file, files.open(path));
   FD_TRY(const std::int64_t size, file->size());
   if (size > size_max) {
     return Error{.code = Code::corrupted,
                  .message = fmt::format("{} has {} bytes, more than the {} it may have", path, size, size_max)};
   }
-  FD_TRY(Value bytes, file->read(0, size));
-  if (static_cast<std::int64_t>(bytes.size()) != size) {
+  FD_TRY(Value bytes, file->read(0, to_end ? size_max : size));
+  if (static_cast<std::int64_t>(bytes.size()) < size) {
     return Error{.code = Code::corrupted, .message = fmt::format("{}: {} of {} bytes read", path, bytes.size(), size)};
   }
   return bytes;
+}
+
+}  // namespace
+
+Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max) {
+  return read_bounded(files, path, size_max, false);
+}
+
+Result<Value> read_to_end(FileSystem& files, std::string_view path, std::int64_t size_max) {
+  FD_TRY_VOID(files.drop_cache(path));
+  return read_bounded(files, path, size_max, true);
 }
 
 Status write_synced(FileSystem& files, std::string_view path, const Value& bytes) {

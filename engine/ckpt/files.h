@@ -16,6 +16,10 @@ namespace firedrill {
 // `size_max`, or shorter than its own size).
 Result<Value> read_whole(FileSystem& files, std::string_view path, std::int64_t size_max);
 
+// The same past the cache, and to the end of the file wherever that is: the size that a node is told may be an old one,
+// and what is made of a part would be less than was there.
+Result<Value> read_to_end(FileSystem& files, std::string_view path, std::int64_t size_max);
+
 // Creates `path`, writes, syncs, closes. Its name is not durable yet.
 Status write_synced(FileSystem& files, std::string_view path, const Value& bytes);
 

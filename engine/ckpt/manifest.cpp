@@ -225,17 +225,7 @@ void Compiler::check_cover() {
 }
 
 Result<Value> Compiler::compile(std::string_view text) {
-  constexpr std::string_view tail = "\"digest\":\"";
-  constexpr std::string_view end = "\"}\n";
-  constexpr std::size_t tail_size = tail.size() + 32 + end.size();
-  if (text.size() < tail_size || !text.ends_with(end)) return damaged("it does not end as a manifest does");
-  const std::string_view body = text.substr(0, text.size() - tail_size);
-  const std::string_view last = text.substr(body.size());
-  const auto said = Digest::from_hex(last.substr(tail.size(), 32));
-  if (!last.starts_with(tail) || !said) return damaged("it does not end with its digest");
-  if (*said != digest_of(body)) {
-    return damaged(fmt::format("its digest is {}, it says {}", digest_of(body).hex(), said->hex()));
-  }
+  FD_TRY_VOID(check_whole_manifest(text));
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return damaged("it is not JSON");
   const std::int64_t format = whole(json, "format", INT32_MAX);
@@ -272,6 +262,21 @@ Result<Value> run_parse(std::span<const std::byte>, std::span<Value> inputs) {
 constexpr Kernel parse_kernel = make_kernel("ckpt.parse_manifest", KernelKind::codec, run_parse);
 
 }  // namespace
+
+Status check_whole_manifest(std::string_view text) {
+  constexpr std::string_view tail = "\"digest\":\"";
+  constexpr std::string_view end = "\"}\n";
+  constexpr std::size_t tail_size = tail.size() + 32 + end.size();
+  if (text.size() < tail_size || !text.ends_with(end)) return damaged("it does not end as a manifest does");
+  const std::string_view body = text.substr(0, text.size() - tail_size);
+  const std::string_view last = text.substr(body.size());
+  const auto said = Digest::from_hex(last.substr(tail.size(), 32));
+  if (!last.starts_with(tail) || !said) return damaged("it does not end with its digest");
+  if (*said != digest_of(body)) {
+    return damaged(fmt::format("its digest is {}, it says {}", digest_of(body).hex(), said->hex()));
+  }
+  return {};
+}
 
 Result<ManifestView> parse_manifest(Compute& compute, const Value& text) {
   FD_TRY(Value compiled, run_kernel(compute, parse_kernel, std::uint64_t{0}, {text}));

@@ -96,6 +96,9 @@ class ManifestView {
   Value compiled_;
 };
 
+// That a text is all of a manifest: it ends with the digest of what is before. Errors: corrupted.
+Status check_whole_manifest(std::string_view text);
+
 // Errors: corrupted (not whole, not what its digest says, out of bounds), mismatch (a newer format, named with both
 // versions).
 Result<ManifestView> parse_manifest(Compute& compute, const Value& text);
