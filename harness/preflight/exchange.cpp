@@ -85,7 +85,7 @@ void judge_links(const std::vector<LinkMeasured>& links, std::vector<Finding>& f
                         fmt::format("latency {}, {}", latency_text(line.latency), bandwidth_text(line.bandwidth)),
                         fmt::format("within {} times the others: {}, {}", slow_link, latency_text(others.latency),
                                     bandwidth_text(others.bandwidth)),
-                        where, std::string(remedy_of_link)});
+                        where, std::string(remedy_of_link), true});
   }
 }
 

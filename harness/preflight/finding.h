@@ -26,7 +26,8 @@ struct Finding {
   std::string measured;
   std::string needed;
   std::string where;
-  std::string remedy;  // empty: nothing is to be done
+  std::string remedy;     // empty: nothing is to be done
+  bool of_speed = false;  // one look may be wrong about it: something else was busy just then
 };
 
 struct CheckResult {

@@ -6,6 +6,7 @@
 
 #include "harness/preflight/drills.h"
 #include "harness/preflight/exchange.h"
+#include "harness/preflight/load.h"
 #include "harness/preflight/machine.h"
 #include "harness/preflight/memory.h"
 #include "harness/preflight/restore.h"
@@ -244,6 +245,18 @@ TEST(ExitCode, a_no_go_is_one_whatever_could_not_be_told) {
   EXPECT_EQ(exit_code_of({with(Standing::note), with(Standing::skipped)}), 0);
   EXPECT_EQ(exit_code_of({with(Standing::unknown), with(Standing::go)}), 4);
   EXPECT_EQ(exit_code_of({with(Standing::unknown), with(Standing::no_go)}), 2);
+}
+
+TEST(Load, a_link_that_is_slow_in_one_round_of_many_is_a_note_and_in_a_third_of_them_a_no_go) {
+  const Finding slow{.standing = Standing::no_go, .measured = "250 MB/s", .where = "link 1-2", .of_speed = true};
+  SpeedTally tally;
+  tally.add(slow);
+  EXPECT_EQ(tally.findings(1).front().standing, Standing::no_go);
+  EXPECT_EQ(tally.findings(3).front().standing, Standing::no_go);
+  EXPECT_EQ(tally.findings(19).front().standing, Standing::note);
+  EXPECT_EQ(tally.findings(19).front().where, "link 1-2, in 1 of 19 rounds of the load");
+  for (int i = 0; i < 6; ++i) tally.add(slow);
+  EXPECT_EQ(tally.findings(19).front().standing, Standing::no_go);
 }
 
 }  // namespace

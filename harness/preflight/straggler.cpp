@@ -121,7 +121,8 @@ std::vector<Finding> judge_stragglers(const StragglerMeasured& measured) {
                                     ratios.size(), percentile(ratios, 0)),
                         fmt::format("less than {} times", straggler_ratio), fmt::format("rank {}", suspicion.rank),
                         "look at what else runs there, at quotas (cgroup), clock rates and temperature; or leave that "
-                        "node out"});
+                        "node out",
+                        true});
   }
   return findings;
 }
