@@ -39,11 +39,13 @@ struct Excess {
   }
 };
 
-// Ranks that do the same work as `one`, itself left out.
-std::vector<const RankFigures*> peers_of(const Figures& figures, const RankFigures& one) {
+// Ranks that do the same work as `one` and told what it takes them, itself left out. Writing is the same for all
+// stages, whatever they hold: by operation.
+std::vector<const RankFigures*> peers_of(const Figures& figures, const RankFigures& one, StepPart part) {
   std::vector<const RankFigures*> peers;
   for (const RankFigures& other : figures.ranks) {
-    if (other.rank != one.rank && other.stage == one.stage) peers.push_back(&other);
+    const bool alike = part == StepPart::checkpoint || other.stage == one.stage;
+    if (other.rank != one.rank && alike && other.is_known(part)) peers.push_back(&other);
   }
   return peers;
 }
@@ -59,11 +61,7 @@ int save_every(const Plan& plan) { return plan.job.checkpoint.every > 0 ? plan.j
 
 // A save's time, spread over the steps between two.
 Excess disk_of(const Figures& figures, const RankFigures& rank) {
-  // Writing is the same for all stages, whatever they hold: by operation.
-  std::vector<const RankFigures*> others;
-  for (const RankFigures& other : figures.ranks) {
-    if (other.rank != rank.rank) others.push_back(&other);
-  }
+  const auto others = peers_of(figures, rank, StepPart::checkpoint);
   const auto per_change = [](const RankFigures& one) { return one.per_file_change; };
   Excess excess{.part = StepPart::checkpoint,
                 .value = rank.per_file_change,
@@ -77,16 +75,17 @@ Excess disk_of(const Figures& figures, const RankFigures& rank) {
 
 std::vector<Excess> excesses_of(const Figures& figures, const RankFigures& rank) {
   std::vector<Excess> found;
-  const auto peers = peers_of(figures, rank);
   const Floors floors = floors_of(figures.plan);
   for (const StepPart part : step_parts) {
-    if (part == StepPart::checkpoint || peers.empty()) continue;
+    const auto peers = peers_of(figures, rank, part);
+    if (part == StepPart::checkpoint || peers.empty() || !rank.is_known(part)) continue;
     Excess excess{.part = part,
                   .value = rank.of(part).own,
                   .normal = median_over(peers, [part](const RankFigures& one) { return one.of(part).own; })};
     excess.cost = excess.value - excess.normal;
     if (excess.is_beyond(stands_out, floors.part) && counts(excess.cost, figures.step)) found.push_back(excess);
   }
+  if (!rank.is_known(StepPart::checkpoint)) return found;
   const Excess disk = disk_of(figures, rank);
   const double limit = rank.rank == 0 ? coordinators_disk_stands_out : disk_stands_out;
   if (disk.is_beyond(limit, floors.file_operation) && counts(disk.cost, figures.step)) found.push_back(disk);
@@ -116,7 +115,9 @@ Change change_for(CauseKind kind, const RankFigures& rank) {
 // No rank stands out, and yet all wait for their input.
 std::vector<Cause> input_of_all(const Figures& figures) {
   std::vector<const RankFigures*> all;
-  for (const RankFigures& rank : figures.ranks) all.push_back(&rank);
+  for (const RankFigures& rank : figures.ranks) {
+    if (rank.is_known(StepPart::input)) all.push_back(&rank);
+  }
   const std::int64_t input = median_over(all, [](const RankFigures& one) { return one.of(StepPart::input).own; });
   if (figures.step == 0 || static_cast<double>(input) < input_share_of_all * static_cast<double>(figures.step)) {
     return {};
@@ -176,6 +177,7 @@ std::vector<Cause> unbalanced_stages(const Figures& figures) {
   std::map<int, std::vector<int>> ranks;
   std::map<int, std::int64_t> work;
   for (const RankFigures& rank : figures.ranks) {
+    if (!rank.is_known(StepPart::forward)) continue;
     const std::int64_t own = rank.of(StepPart::forward).own + rank.of(StepPart::backward).own;
     const auto [at, first] = work.emplace(rank.stage, own);
     if (!first) at->second = std::min(at->second, own);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "harness/diagnose/causes.h"
@@ -158,15 +159,19 @@ std::vector<Cause> grown_parts(const Figures& figures, const Figures& against) {
     std::int64_t spread = 1;  // over so many steps
   };
   // The fastest rank of each run: what grew there grew on all.
-  const auto least = [](const Figures& of, auto get) {
-    std::int64_t time = of.ranks.empty() ? 0 : get(of.ranks.front());
-    for (const RankFigures& rank : of.ranks) time = std::min(time, get(rank));
+  const auto least = [](const Figures& of, StepPart part) {
+    std::optional<std::int64_t> time;
+    for (const RankFigures& rank : of.ranks) {
+      if (rank.is_known(part)) time = std::min(time.value_or(rank.of(part).own), rank.of(part).own);
+    }
     return time;
   };
   std::vector<Line> lines;
   for (const StepPart part : step_parts) {
-    const auto own = [part](const RankFigures& rank) { return rank.of(part).own; };
-    Line line{.name = std::string(to_string(part)), .now = least(figures, own), .before = least(against, own)};
+    const std::optional<std::int64_t> now = least(figures, part);
+    const std::optional<std::int64_t> before = least(against, part);
+    if (!now || !before) continue;
+    Line line{.name = std::string(to_string(part)), .now = *now, .before = *before};
     if (part == StepPart::checkpoint) {
       line.spread = figures.plan.job.checkpoint.every > 0 ? figures.plan.job.checkpoint.every : figures.plan.job.steps;
     }

@@ -31,6 +31,8 @@ Figures even(const Layout& layout) {
     RankFigures one{.rank = rank,
                     .stage = place_of(figures.plan.job, layout, rank).pp,
                     .node = rank / 2,
+                    .steps = figures.steps,
+                    .saves = 6,
                     .parts = {},
                     .per_file_change = 100 * us,
                     .step = figures.step};
@@ -133,6 +135,28 @@ TEST(Diagnosis, NamesARankWhoseFileOperationsTakeLonger) {
   figures.ranks[0].per_file_change *= 4;
   own(figures, 0, StepPart::checkpoint) *= 4;
   EXPECT_THAT(said(diagnose(figures)), IsEmpty());
+}
+
+// A rank that is killed in each of its saves tells nothing of them, which is no time of zero.
+TEST(Diagnosis, ComparesNobodyWithARankThatToldNothing) {
+  Figures figures = even({.dp = 4});
+  for (const int rank : {0, 1, 2}) {
+    figures.ranks[static_cast<std::size_t>(rank)].saves = 0;
+    figures.ranks[static_cast<std::size_t>(rank)].per_file_change = 0;
+    own(figures, rank, StepPart::checkpoint) = 0;
+  }
+  EXPECT_THAT(said(diagnose(figures)), IsEmpty());
+  figures.ranks[0].steps = figures.ranks[1].steps = 0;
+  for (const int rank : {0, 1}) figures.ranks[static_cast<std::size_t>(rank)].parts = {};
+  const Diagnosis diagnosis = diagnose(figures);
+  EXPECT_THAT(said(diagnosis), IsEmpty());
+  EXPECT_THAT(to_text(diagnosis), HasSubstr("   1     0    0          -          -"));
+  EXPECT_EQ(json_of(diagnosis)["ranks"][1]["forward"]["own"], nullptr);
+  EXPECT_EQ(json_of(diagnosis)["ranks"][2]["file_operation"], nullptr);
+  EXPECT_EQ(json_of(diagnosis)["ranks"][2]["forward"]["own"], 200 * us);
+  own(figures, 2, StepPart::forward) *= 4;
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow rank: rank 2 (node 1)"));
+  EXPECT_THAT(said(diagnose(figures, even({.dp = 4}))), ElementsAre("slow rank: rank 2 (node 1)"));
 }
 
 TEST(Diagnosis, NamesOneLinkOrTheDeviceThatAllSlowLinksHaveInCommon) {
@@ -244,6 +268,12 @@ TEST(Figures, ALinkIsTimedOverAllItsMessagesAndNotByThePhaseWithTheFastest) {
   history.append({.kind = EventKind::attempt_started, .attempt = 1});
   for (const int rank : {0, 1}) {
     history.append({.kind = EventKind::step_done, .rank = static_cast<std::int16_t>(rank), .attempt = 1, .step = 1});
+    history.append({.kind = EventKind::time_spent,
+                    .rank = static_cast<std::int16_t>(rank),
+                    .attempt = 1,
+                    .step = 1,
+                    .a = 900 * us,
+                    .name = tables.names.intern("forward")});
     for (const std::string_view way : {"to", "from"}) {
       tell(rank, Phase::backward, way, 500 * us, 30);
       tell(rank, Phase::exchange, way, 20 * us, 10);

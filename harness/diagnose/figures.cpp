@@ -35,8 +35,12 @@ std::int64_t least_of(const std::vector<std::int64_t>& samples) {
   return samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
 }
 
-// What one rank did in one step that it completed.
+// What one rank did in one step that it completed. A rank that is killed behind its last phase of training leaves no
+// account of the step: nothing is known of its times, which is not the same as that they were nothing.
 struct Step {
+  bool told = false;  // the account of its training
+  bool save_told = false;
+  bool saved = false;  // to its end: of a save that was cut short the dear operations may be missing
   std::array<PartOfRank, part_count> parts;
   std::int64_t total = 0;  // of training
   std::int64_t save = 0;
@@ -136,6 +140,12 @@ class Reader {
       if (event.phase != Phase::save) continue;
       if (Step* step = step_of(event)) ++step->file_changes;
     }
+    for (const std::uint32_t i : history_.of(EventKind::acknowledged)) {
+      if (Step* step = step_of(history_[i])) step->saved = true;
+    }
+    for (auto& [rank, steps] : steps_) {
+      std::erase_if(steps, [](const auto& one) { return !one.second.told; });
+    }
     beside_ = !history_.of(EventKind::save_dispatched).empty();
   }
 
@@ -184,6 +194,7 @@ class Reader {
     if (is_of_a_publish(*phase)) step->save += event.a;
     const std::optional<StepPart> part = part_of(*phase);
     if (!part) return;
+    (*part == StepPart::checkpoint ? step->save_told : step->told) = true;
     step->parts[static_cast<std::size_t>(*part)].own += event.a - event.b;
     step->parts[static_cast<std::size_t>(*part)].waiting += event.b;
     if (*part != StepPart::checkpoint) step->total += event.a;
@@ -221,15 +232,18 @@ class Reader {
     if (const auto part = part_of(event.phase)) step->parts[static_cast<std::size_t>(*part)].own -= event.b;
   }
 
+  static bool has_a_save(const Step& step) { return step.save_told && step.saved && step.file_changes > 0; }
+
   static RankFigures rank_of(const Plan& plan, int rank, const BySteps<Step>& steps) {
     RankFigures figures{
         .rank = rank, .stage = place_of(plan.job, plan.layout, rank).pp, .node = node_of(plan.job, rank), .parts = {}};
+    figures.steps = static_cast<int>(steps.size());
     for (std::size_t p = 0; p < part_count; ++p) {
       const bool saves = step_parts[p] == StepPart::checkpoint;
       std::vector<std::int64_t> own;
       std::vector<std::int64_t> waiting;
       for (const auto& [at, step] : steps) {
-        if (saves && step.file_changes == 0) continue;
+        if (saves && !has_a_save(step)) continue;
         own.push_back(step.parts[p].own);
         waiting.push_back(step.parts[p].waiting);
       }
@@ -240,8 +254,9 @@ class Reader {
     std::vector<std::int64_t> per_change;
     for (const auto& [at, step] : steps) {
       const PartOfRank& save = step.parts[static_cast<std::size_t>(StepPart::checkpoint)];
-      if (step.file_changes > 0) per_change.push_back(save.own / step.file_changes);
+      if (has_a_save(step)) per_change.push_back(save.own / step.file_changes);
     }
+    figures.saves = static_cast<int>(per_change.size());
     figures.per_file_change = typical_of(per_change);
     figures.step = median_of(each(steps, [](const Step& step) { return step.total; }));
     return figures;
@@ -251,7 +266,7 @@ class Reader {
     BySteps<std::int64_t> longest;
     for (const auto& [rank, steps] : steps_) {
       for (const auto& [at, step] : steps) {
-        if (step.save > 0) longest[at] = std::max(longest[at], step.save);
+        if (step.saved && step.save > 0) longest[at] = std::max(longest[at], step.save);
       }
     }
     return median_of(each(longest, [](std::int64_t time) { return time; }));

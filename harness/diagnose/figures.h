@@ -2,9 +2,12 @@
 // them: each rank's own time (without waiting for peers and without the time in sends), the links between ranks, and
 // the calls of groups. Only attempts in one layout count: the one in which most steps were done.
 //
+// A step counts for a rank if the rank told its account, a save if the rank acknowledged it: one that is killed behind
+// its training, in a save, takes both with it, and its times are then not known; they are not zero.
+//
 // What is typical of a rank is the lower quartile over its steps. Disturbances from outside only ever add time, to some
 // steps; what slows a rank itself is in all of them. So a cause is seen if it was there in three quarters of the steps.
-// Of fewer than `few` samples (saves) it is the least.
+// Of fewer than `few` samples (saves, short runs), and of an exchange, it is the least.
 //
 // Times are nanoseconds, virtual in the sim world. Threads: pure functions. Errors: none; a history without accounts
 // gives figures without ranks.
@@ -40,10 +43,13 @@ struct RankFigures {
   int rank = 0;
   int stage = 0;  // of its pipeline
   int node = 0;
+  int steps = 0;  // of which it left an account; 0: its times are not known
+  int saves = 0;  // of these with a save that it wrote and acknowledged; 0: what a checkpoint takes is not known
   std::array<PartOfRank, step_parts.size()> parts;
   std::int64_t per_file_change = 0;  // the checkpoint's own time for one operation that changes the disk
   std::int64_t step = 0;             // of all parts but the checkpoint, waiting and sends included
   const PartOfRank& of(StepPart part) const { return parts[static_cast<std::size_t>(part)]; }
+  bool is_known(StepPart part) const { return (part == StepPart::checkpoint ? saves : steps) > 0; }
 };
 
 // Between two ranks, in both directions.

@@ -2,6 +2,9 @@
 // seeds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "harness/diagnose/planted.h"
 
 namespace firedrill {
@@ -50,6 +53,67 @@ TEST(Planted, NothingStandsOutAmongProcesses) {
   const Diagnosis diagnosis = planted::run_and_diagnose(session, planted::clean(WorldKind::process, 5));
   EXPECT_TRUE(diagnosis.causes.empty()) << to_text(diagnosis);
   EXPECT_GT(diagnosis.figures.step, 0);
+}
+
+Plan plan_of(const std::string& file) {
+  Loaded<Scenario> scenario = load_scenario(file);
+  FD_CHECK(static_cast<bool>(scenario), "{}", scenario.mistakes.empty() ? file : scenario.mistakes.front());
+  Plan plan = make_plan(*scenario);
+  plan.accounting = true;
+  return plan;
+}
+
+// A rank that dies behind its training, in a save, leaves no account of the step.
+TEST(Planted, NothingStandsOutInDrillsThatKill) {
+  Session session({.golden_directory = "golden"});
+  std::vector<std::string> files = {"scenarios/quickstart.yaml"};
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios/rank")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find("kill") != std::string::npos) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  ASSERT_GE(files.size(), 9U);
+  for (const std::string& file : files) {
+    const Diagnosis diagnosis = planted::run_and_diagnose(session, plan_of(file));
+    EXPECT_TRUE(diagnosis.causes.empty()) << file << "\n" << to_text(diagnosis);
+    EXPECT_GT(diagnosis.figures.steps, 0) << file;
+  }
+}
+
+FaultSpec kill_in_save(int rank, int attempt, int step) {
+  FaultSpec kill{.kind = FaultKind::kill, .at = {.attempt = attempt, .rank = rank, .step = step, .phase = Phase::save}};
+  kill.at.op = SeamOp::file;
+  kill.at.file_op = FileOp::write;
+  return kill;
+}
+
+TEST(Planted, NobodyIsNamedInAShortRunWhoseOtherRankIsKilledInItsSaves) {
+  Session session({.golden_directory = "golden"});
+  Plan plan = planted::quiet("nano", {.dp = 2}, WorldKind::sim, 1);
+  plan.job.steps = 4;
+  plan.job.checkpoint.every = 1;
+  plan.run_id = run_id_of(plan.job);
+  plan.recovery.budget = 3;
+  plan.faults = {kill_in_save(1, 1, 1), kill_in_save(1, 2, 1)};
+  const Diagnosis diagnosis = planted::run_and_diagnose(session, plan);
+  EXPECT_TRUE(diagnosis.causes.empty()) << to_text(diagnosis);
+}
+
+TEST(Planted, ACauseIsNamedFirstThoughItsRankIsKilledInItsSaves) {
+  Session session({.golden_directory = "golden"});
+  for (const CauseKind cause : {CauseKind::slow_rank, CauseKind::slow_input, CauseKind::slow_disk}) {
+    for (const std::uint64_t seed : {1U, 2U}) {
+      planted::Planted planted = planted::draw(cause, WorldKind::sim, seed);
+      const int every = std::max(1, planted.plan.job.checkpoint.every);
+      planted.plan.recovery.budget = 3;
+      planted.plan.faults.push_back(kill_in_save(planted.ranks.front(), 1, every));
+      planted.plan.faults.push_back(kill_in_save(planted.ranks.front(), 2, every));
+      const Diagnosis diagnosis = planted::run_and_diagnose(session, planted.plan);
+      EXPECT_TRUE(planted::names(diagnosis, cause, planted.ranks))
+          << to_string(cause) << " at rank " << planted.ranks.front() << ", seed " << seed << "\n"
+          << to_text(diagnosis);
+    }
+  }
 }
 
 // A step in buckets of one segment costs what it is planted for: the exchange is four times as dear as in one go.

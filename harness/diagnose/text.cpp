@@ -22,6 +22,10 @@ std::int64_t own_of(const RankFigures& rank) {
   return own;
 }
 
+std::string text_of(const RankFigures& rank, StepPart part, std::int64_t time) {
+  return rank.is_known(part) ? duration_text(time) : "-";
+}
+
 std::string table_of(const Figures& figures) {
   std::vector<const RankFigures*> shown;
   for (const RankFigures& rank : figures.ranks) shown.push_back(&rank);
@@ -37,8 +41,8 @@ std::string table_of(const Figures& figures) {
   text += fmt::format(" {:>10}\n", "a file op");
   for (const RankFigures* rank : shown) {
     text += fmt::format("    {:>4} {:>5} {:>4}", rank->rank, rank->stage, rank->node);
-    for (const StepPart part : step_parts) text += fmt::format(" {:>10}", duration_text(rank->of(part).own));
-    text += fmt::format(" {:>10}\n", duration_text(rank->per_file_change));
+    for (const StepPart part : step_parts) text += fmt::format(" {:>10}", text_of(*rank, part, rank->of(part).own));
+    text += fmt::format(" {:>10}\n", text_of(*rank, StepPart::checkpoint, rank->per_file_change));
   }
   return text;
 }
@@ -49,6 +53,7 @@ std::string slowest_of(const Figures& figures) {
     std::vector<std::int64_t> all;
     const RankFigures* slowest = &figures.ranks.front();
     for (const RankFigures& rank : figures.ranks) {
+      if (!rank.is_known(part)) continue;
       all.push_back(rank.of(part).own);
       if (rank.of(part).own > slowest->of(part).own) slowest = &rank;
     }
@@ -88,11 +93,15 @@ Json json_of(const Change& change) {
 Json ranks_of(const Figures& figures) {
   Json list = Json::array();
   for (const RankFigures& rank : figures.ranks) {
-    Json one = {{"rank", rank.rank}, {"stage", rank.stage}, {"node", rank.node}, {"step", rank.step}};
+    // What is not known is null.
+    const auto value = [&rank](StepPart part, std::int64_t time) { return rank.is_known(part) ? Json(time) : Json(); };
+    Json one = {{"rank", rank.rank}, {"stage", rank.stage}, {"node", rank.node}};
+    one["step"] = value(StepPart::forward, rank.step);
     for (const StepPart part : step_parts) {
-      one[std::string(to_string(part))] = {{"own", rank.of(part).own}, {"waiting", rank.of(part).waiting}};
+      const PartOfRank& time = rank.of(part);
+      one[std::string(to_string(part))] = {{"own", value(part, time.own)}, {"waiting", value(part, time.waiting)}};
     }
-    one["file_operation"] = rank.per_file_change;
+    one["file_operation"] = value(StepPart::checkpoint, rank.per_file_change);
     list.push_back(std::move(one));
   }
   return list;
