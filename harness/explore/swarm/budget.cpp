@@ -15,10 +15,25 @@ bool loses_a_node(const FaultSpec& fault) {
 
 int nodes_of(const Job& job, const Layout& layout) { return node_of(job, layout.world_size() - 1) + 1; }
 
-// Nobody else lists what the only rank of an attempt does not see.
+// Reads that fail in the search for a checkpoint: a second one confirms the first, if no other rank can look.
+bool fails_twice_in_find(const Plan& plan) {
+  int times = 0;
+  for (const FaultSpec& fault : plan.faults) {
+    if (fault.kind == FaultKind::io_error && fault.at.phase == Phase::find) times += fault.times == 0 ? 2 : fault.times;
+  }
+  return times >= 2;
+}
+
+bool may_hit_an_only_rank(const Plan& plan, const FaultSpec& fault) {
+  if (fault.at.attempt) return plan.layout_of(*fault.at.attempt).world_size() == 1;
+  return plan.layout.world_size() == 1 || (plan.recovery.layout && plan.recovery.layout->world_size() == 1);
+}
+
+// Nobody else sees what the only rank of an attempt does not see or cannot read.
 bool blinds_the_only_rank(const Plan& plan, const FaultSpec& fault) {
-  const bool hides = fault.kind == FaultKind::stale_listing || fault.kind == FaultKind::late_visibility;
-  return hides && fault.at.phase == Phase::find && plan.layout_of(fault.at.attempt.value_or(1)).world_size() == 1;
+  const bool hides = fault.kind == FaultKind::stale_listing || fault.kind == FaultKind::late_visibility ||
+                     (fault.kind == FaultKind::io_error && fails_twice_in_find(plan));
+  return hides && fault.at.phase == Phase::find && may_hit_an_only_rank(plan, fault);
 }
 
 void add_missing_nodes(const Plan& plan, std::vector<std::string>& reasons) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "harness/explore/swarm/swarm.h"
 #include "harness/explore/swarm/test_base.h"
 
 namespace firedrill {
@@ -43,6 +46,26 @@ TEST(HitsTheOnlyCheckpoint, AFlipThatFiresTwiceCountsTwice) {
   twice.times = 2;
   EXPECT_TRUE(hits(left_with(5, 3), {twice}));
   EXPECT_FALSE(hits(left_with(7, 3), {twice}));
+}
+
+// Reads that fail in the search for a checkpoint, in an attempt of one rank or of more.
+bool is_survived(int times, int ranks, int faults = 1) {
+  Plan plan = nano_base();
+  plan.layout.dp = ranks;
+  plan.recovery.budget = 3;
+  const FaultSpec error{
+      .kind = FaultKind::io_error, .at = {.attempt = 1, .rank = 0, .phase = Phase::find}, .times = times};
+  plan.faults.assign(static_cast<std::size_t>(faults), error);
+  const std::vector<std::string> reasons = beyond_budget(plan);
+  return std::ranges::find(reasons, "a checkpoint may be hidden from the only rank") == reasons.end();
+}
+
+TEST(BeyondBudget, ASecondReadThatFailsConfirmsTheFirstIfThereIsNoOtherRank) {
+  EXPECT_TRUE(is_survived(1, 1));
+  EXPECT_FALSE(is_survived(2, 1));
+  EXPECT_FALSE(is_survived(0, 1)) << "without end";
+  EXPECT_FALSE(is_survived(1, 1, 2));
+  EXPECT_TRUE(is_survived(3, 4)) << "another rank looks";
 }
 
 }  // namespace
