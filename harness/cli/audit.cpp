@@ -28,7 +28,8 @@ struct AuditArguments {
 // A folder that a run was kept in has the disk under test in `disk`.
 fs::path root_of(const std::string& given) {
   const fs::path disk = fs::path(given) / "disk";
-  return fs::is_directory(disk) ? disk : fs::path(given);
+  std::error_code failed;  // opening says what is wrong
+  return fs::is_directory(disk, failed) ? disk : fs::path(given);
 }
 
 Result<std::unique_ptr<DirectoryFileSystem>> open(const std::string& given) {

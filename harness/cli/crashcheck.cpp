@@ -13,6 +13,7 @@
 #include "faults/persistence/trace_file.h"
 #include "harness/cli/golden_place.h"
 #include "harness/cli/inputs.h"
+#include "harness/cli/kept_run.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/verb.h"
 #include "harness/mutants/mutants.h"
@@ -42,14 +43,18 @@ std::vector<ProfileKind> profiles_of(const CrashCheckArguments& arguments, const
 
 // A trace that is kept in a file: read if it is there. Absent: it has to be recorded.
 Result<std::optional<crash::Trace>> kept_trace(const std::string& file) {
-  if (file.empty() || !std::filesystem::exists(file)) return std::optional<crash::Trace>();
+  if (file.empty()) return std::optional<crash::Trace>();
+  FD_TRY_VOID(may_be_read(file));
+  FD_TRY(const std::filesystem::file_type kind, kind_of(file));
+  if (kind == std::filesystem::file_type::not_found) return std::optional<crash::Trace>();
   std::ifstream in(file);
   FD_TRY(crash::Trace trace, crash::read_trace(in));
   return std::optional(std::move(trace));
 }
 
 Status keep_trace(const std::string& file, const crash::Trace& recorded) {
-  if (file.empty() || std::filesystem::exists(file)) return {};
+  std::error_code failed;
+  if (file.empty() || std::filesystem::exists(file, failed)) return {};
   std::ofstream out(file);
   crash::write_trace(out, recorded);
   if (!out.flush()) return Error{.code = Code::io_error, .message = fmt::format("cannot write {}", file)};

@@ -5,8 +5,8 @@
 
 #include <memory>
 
+#include "harness/cli/kept_run.h"
 #include "harness/cli/verb.h"
-#include "harness/history/lines.h"
 
 namespace firedrill {
 namespace {
@@ -19,22 +19,19 @@ struct DiagnoseArguments {
 };
 
 Result<Figures> figures_in(const fs::path& folder) {
-  if (!fs::exists(folder / "history.jsonl")) {
+  FD_TRY(const std::unique_ptr<KeptRun> kept, open_kept_run(folder));
+  if (kept == nullptr) {
     return Error{.code = Code::not_found,
                  .message = fmt::format("{} has no history.jsonl, from which a run is diagnosed", folder.string()),
                  .hint = "give the folder of one run, kept by `firedrill run SCENARIO --out DIR`"};
   }
-  FD_TRY(const Plan plan, read_plan(folder / "plan.json"));
-  Tables tables;
-  History history(tables);
-  FD_TRY_VOID(load_history((folder / "history.jsonl").string(), history));
-  if (history.of(EventKind::time_spent).empty()) {
+  if (kept->history.of(EventKind::time_spent).empty()) {
     return Error{
         .code = Code::invalid_input,
         .message = fmt::format("the history in {} does not say what its ranks spent their time on", folder.string()),
         .hint = "run the scenario again with `firedrill run SCENARIO --out DIR`, which keeps accounts"};
   }
-  return figures_of(history, plan);
+  return figures_of(kept->history, kept->plan);
 }
 
 Status look(const DiagnoseArguments& arguments, Report& report) {

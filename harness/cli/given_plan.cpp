@@ -5,6 +5,7 @@
 #include "engine/job/limits.h"
 #include "engine/job/planner.h"
 #include "faults/budget.h"
+#include "harness/cli/kept_run.h"
 #include "harness/mutants/mutants.h"
 
 namespace firedrill {
@@ -43,11 +44,16 @@ std::vector<std::string> mistakes_in_choices(const Plan& plan) {
 }  // namespace
 
 std::filesystem::path plan_file_of(const std::filesystem::path& given) {
-  return std::filesystem::is_directory(given) ? given / "plan.json" : given;
+  std::error_code failed;  // reading says what is wrong
+  return std::filesystem::is_directory(given, failed) ? given / "plan.json" : given;
 }
 
 std::optional<Plan> read_given_plan(const std::filesystem::path& given, std::vector<std::string>& mistakes) {
   const std::filesystem::path file = plan_file_of(given);
+  if (const Status readable = may_be_read(file); !readable) {
+    mistakes.push_back(describe(readable.error()));
+    return std::nullopt;
+  }
   Result<Plan> plan = read_plan(file);
   if (!plan) {
     mistakes.push_back(describe(plan.error()));

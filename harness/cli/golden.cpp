@@ -104,7 +104,9 @@ Outcome treat(const GoldenArguments& arguments, const fs::path& job_file, const 
 std::vector<fs::path> job_files(const GoldenArguments& arguments, const std::string& filter) {
   std::vector<fs::path> files;
   for (const std::string& given : arguments.jobs) {
-    const std::vector<fs::path> found = fs::is_directory(given) ? yaml_files(given) : std::vector<fs::path>{given};
+    std::error_code failed;  // reading says what is wrong
+    const std::vector<fs::path> found =
+        fs::is_directory(given, failed) ? yaml_files(given) : std::vector<fs::path>{given};
     for (const fs::path& file : found) {
       if (matches_filter(filter, file)) files.push_back(file);
     }

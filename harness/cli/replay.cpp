@@ -9,6 +9,7 @@
 
 #include "harness/cli/given_plan.h"
 #include "harness/cli/golden_place.h"
+#include "harness/cli/kept_run.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_one.h"
 #include "harness/cli/verb.h"
@@ -105,9 +106,14 @@ struct ReplayArguments {
 VerbResult work(const ReplayArguments& arguments, const CommonOptions& common, Streams streams) {
   VerbResult result;
   const std::string& given = arguments.given;
-  const bool is_folder = fs::is_directory(given);
   const fs::path file = plan_file_of(given);
+  const bool is_folder = file != given;
   std::optional<Plan> plan = read_given_plan(given, result.mistakes);
+  const bool sim = plan && plan->world == WorldKind::sim;
+  const fs::path saved = file.parent_path() / (sim ? "history.jsonl" : "report.json");
+  if (const Status readable = may_be_read(saved); plan && !readable) {
+    result.mistakes.push_back(describe(readable.error()));
+  }
   if (!common.set.empty()) result.mistakes.emplace_back("--set does not apply to a plan: its choices are made");
   if (!result.mistakes.empty()) return result;
   if (common.seed) plan->seed = *common.seed;
@@ -121,10 +127,9 @@ VerbResult work(const ReplayArguments& arguments, const CommonOptions& common, S
   RunReport run = run_one(session, *plan, common.out.empty() ? std::nullopt : std::optional(common.out));
   const bool same_choices = !common.seed && common.mutant.empty();
   if (same_choices && run.verdict != RunVerdict::refused) {
-    const bool sim = plan->world == WorldKind::sim;
-    const fs::path saved = file.parent_path() / (sim ? "history.jsonl" : "report.json");
     // A plan file may stand alone; a run's folder without what the run gave cannot.
-    if (is_folder || (file.filename() == "plan.json" && fs::exists(saved))) {
+    std::error_code failed;
+    if (is_folder || (file.filename() == "plan.json" && fs::exists(saved, failed))) {
       sim ? compare_history(saved, session, run, result.report.lines)
           : compare_numbers(saved, run, result.report.lines);
     }

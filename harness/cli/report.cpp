@@ -6,9 +6,9 @@
 #include <memory>
 #include <sstream>
 
+#include "harness/cli/kept_run.h"
 #include "harness/cli/verb.h"
 #include "harness/cli/write_file.h"
-#include "harness/history/lines.h"
 #include "harness/report/page.h"
 #include "harness/report/trace.h"
 #include "harness/run/run.h"
@@ -26,15 +26,14 @@ struct ReportArguments {
   std::string metrics;
 };
 
-// What a folder or a report file holds. A report of several runs, or of a verb that keeps no history, has no plan.
+// What a folder or a report file holds. A report of several runs, or of a verb that keeps no history, has none.
 struct Kept {
   Json report;
-  std::optional<Plan> plan;
-  std::unique_ptr<Tables> tables = std::make_unique<Tables>();
-  History history{*tables};
+  std::unique_ptr<KeptRun> run;
 };
 
 Result<Json> read_report(const fs::path& file) {
+  FD_TRY_VOID(may_be_read(file));
   std::ifstream stream(file);
   std::stringstream text;
   text << stream.rdbuf();
@@ -60,11 +59,12 @@ std::size_t number_of_runs(const Json& report) {
 }
 
 Status read_kept(const fs::path& given, Kept& kept) {
-  const bool is_folder = fs::is_directory(given);
+  FD_TRY(const fs::file_type kind, kind_of(given));
+  const bool is_folder = kind == fs::file_type::directory;
   FD_TRY(kept.report, read_report(is_folder ? given / "report.json" : given));
-  if (!is_folder || !fs::exists(given / "history.jsonl")) return {};
-  FD_TRY(kept.plan, read_plan(given / "plan.json"));
-  return load_history((given / "history.jsonl").string(), kept.history);
+  if (!is_folder) return {};
+  FD_TRY(kept.run, open_kept_run(given));
+  return {};
 }
 
 Error no_history(const ReportArguments& arguments, std::string_view option) {
@@ -77,25 +77,26 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
   FD_TRY_VOID(read_kept(arguments.given, kept));
   const auto wrote = [&report](const std::string& file) { report.lines.push_back(fmt::format("wrote {}", file)); };
   if (!arguments.html.empty()) {
-    FD_TRY_VOID(write_file(arguments.html, to_page(kept.report, kept.plan ? &kept.history : nullptr)));
+    FD_TRY_VOID(write_file(arguments.html, to_page(kept.report, kept.run ? &kept.run->history : nullptr)));
     wrote(arguments.html);
   }
-  if (!arguments.trace.empty() && !kept.plan) return no_history(arguments, "--trace");
-  if (!arguments.metrics.empty() && !kept.plan) return no_history(arguments, "--metrics");
-  if (!kept.plan) {
+  if (!arguments.trace.empty() && !kept.run) return no_history(arguments, "--trace");
+  if (!arguments.metrics.empty() && !kept.run) return no_history(arguments, "--metrics");
+  if (!kept.run) {
     report.lines.push_back(fmt::format("{}: {}, {} runs; a history to tell more from was not kept",
                                        kept.report.value("verb", "?"), kept.report.value("verdict", "?"),
                                        number_of_runs(kept.report)));
     return {};
   }
-  const Plan& plan = *kept.plan;
-  const Metrics metrics = metrics_of(kept.history, plan, account_of(kept.history, plan));
+  const Plan& plan = kept.run->plan;
+  const History& history = kept.run->history;
+  const Metrics metrics = metrics_of(history, plan, account_of(history, plan));
   report.more["metrics"] = json_of(metrics);
   report.lines.push_back(fmt::format("{}  {}  ({}, {}, seed {})", kept.report.value("verdict", "?"), plan.scenario,
                                      to_string(plan.world), to_string(plan.layout), plan.seed));
   report.lines.push_back(to_text(metrics));
   if (!arguments.trace.empty()) {
-    FD_TRY_VOID(write_file(arguments.trace, to_perfetto(kept.history, "firedrill " + plan.scenario)));
+    FD_TRY_VOID(write_file(arguments.trace, to_perfetto(history, "firedrill " + plan.scenario)));
     wrote(arguments.trace);
   }
   if (!arguments.metrics.empty()) {
