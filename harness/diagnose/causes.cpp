@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/report/accounting.h"
 
@@ -17,6 +18,8 @@ constexpr double coordinators_disk_stands_out = 4.5;
 constexpr double input_share_of_all = 0.25;
 // One part explains all if it costs so many times as much as the rest together.
 constexpr std::int64_t explains_all = 4;
+// Of how much longer a stage takes than the others: what its layers must explain.
+constexpr double share_explained = 0.5;
 
 std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
@@ -104,12 +107,56 @@ CauseKind kind_of(const std::vector<Excess>& excesses) {
   return CauseKind::slow_rank;
 }
 
-Change change_for(CauseKind kind, const RankFigures& rank) {
-  const std::string of_rank = fmt::format(" of rank {}", rank.rank);
-  const std::string node = fmt::format("node {}", rank.node);
-  if (kind == CauseKind::slow_input) return {"input" + of_rank, node, "another source or reader, or a larger cache"};
-  if (kind == CauseKind::slow_disk) return {"storage" + of_rank, node, "another mount, or another node"};
-  return {"node" + of_rank, node, "a spare node; then measure the old one: firedrill preflight"};
+Change change_for(CauseKind kind, const std::vector<int>& ranks, int of_node) {
+  const std::string of_ranks = " of " + ranks_text(ranks);
+  const std::string node = fmt::format("node {}", of_node);
+  if (kind == CauseKind::slow_input) return {"input" + of_ranks, node, "another source or reader, or a larger cache"};
+  if (kind == CauseKind::slow_disk) return {"storage" + of_ranks, node, "another mount, or another node"};
+  return {"node" + of_ranks, node, "a spare node; then measure the old one: firedrill preflight"};
+}
+
+// Of the same kind on all ranks of one node. They run side by side: a step waits for the slowest.
+Cause joined(const std::vector<Cause>& of_ranks, int node) {
+  Cause all = of_ranks.front();
+  all.ranks.clear();
+  all.evidence.clear();
+  for (const Cause& cause : of_ranks) {
+    all.ranks.push_back(cause.ranks.front());
+    all.cost = std::max(all.cost, cause.cost);
+    all.times = std::max(all.times, cause.times);
+    all.evidence += fmt::format("{}rank {}: {}", all.evidence.empty() ? "" : "; ", cause.ranks.front(), cause.evidence);
+  }
+  all.where = fmt::format("node {} ({})", node, ranks_text(all.ranks));
+  all.change = change_for(all.kind, all.ranks, node);
+  return all;
+}
+
+// A node whose ranks all stand out with one kind is one cause and not as many as it has ranks.
+std::vector<Cause> by_node(const Figures& figures, std::vector<Cause> causes) {
+  std::map<int, std::set<int>> ranks;
+  for (const RankFigures& rank : figures.ranks) ranks[rank.node].insert(rank.rank);
+  for (const auto& [node, on_it] : ranks) {
+    if (on_it.size() < 2) continue;
+    std::map<CauseKind, std::vector<Cause>> kinds;
+    for (const Cause& cause : causes) {
+      if (on_it.contains(cause.ranks.front())) kinds[cause.kind].push_back(cause);
+    }
+    if (kinds.size() != 1 || kinds.begin()->second.size() != on_it.size()) continue;
+    std::erase_if(causes, [&on = on_it](const Cause& cause) { return on.contains(cause.ranks.front()); });
+    causes.push_back(joined(kinds.begin()->second, node));
+  }
+  return causes;
+}
+
+// A stage that is one rank: what it takes is the rank's doing where its layers do not explain half of it.
+bool is_the_ranks_doing(const Plan& plan, int stage, double times) {
+  std::vector<double> others;
+  for (int other = 0; other < plan.layout.pp; ++other) {
+    if (other != stage) others.push_back(expected_work(plan, other));
+  }
+  std::sort(others.begin(), others.end());
+  const double expected = expected_work(plan, stage) / others[(others.size() - 1) / 2];
+  return expected - 1 < share_explained * (times - 1);
 }
 
 // No rank stands out, and yet all wait for their input.
@@ -152,11 +199,12 @@ std::vector<Cause> slow_ranks(const Figures& figures) {
   for (const RankFigures& rank : figures.ranks) {
     const std::vector<Excess> excesses = excesses_of(figures, rank);
     if (excesses.empty()) continue;
-    Cause cause{.kind = kind_of(excesses),
+    const CauseKind kind = kind_of(excesses);
+    Cause cause{.kind = kind,
                 .where = fmt::format("rank {} (node {})", rank.rank, rank.node),
                 .ranks = {rank.rank},
                 .evidence = {},
-                .change = change_for(kind_of(excesses), rank)};
+                .change = change_for(kind, {rank.rank}, rank.node)};
     for (const Excess& excess : excesses) {
       cause.cost += excess.cost;
       cause.times = std::max(cause.times, excess.times());
@@ -164,6 +212,7 @@ std::vector<Cause> slow_ranks(const Figures& figures) {
     }
     causes.push_back(std::move(cause));
   }
+  causes = by_node(figures, std::move(causes));
   const bool input_stands_out =
       std::any_of(causes.begin(), causes.end(), [](const Cause& cause) { return cause.kind == CauseKind::slow_input; });
   if (!input_stands_out) {
@@ -192,6 +241,21 @@ std::vector<Cause> unbalanced_stages(const Figures& figures) {
     const std::int64_t normal = median_of(others);
     if (others.empty() || ratio_of(own, normal) < stands_out || !counts(own - normal, figures.step)) continue;
     if (own - normal < floors_of(figures.plan).part) continue;
+    if (ranks[stage].size() == 1 && is_the_ranks_doing(figures.plan, stage, ratio_of(own, normal))) {
+      const int rank = ranks[stage].front();
+      const int node = node_of(figures.plan.job, rank);
+      causes.push_back(
+          {.kind = CauseKind::slow_rank,
+           .where = fmt::format("rank {} (node {})", rank, node),
+           .ranks = {rank},
+           .cost = own - normal,
+           .times = ratio_of(own, normal),
+           .evidence = fmt::format("forward and backward take {} against {} in the other stages, {} times "
+                                   "as long, which its layers do not explain",
+                                   duration_text(own), duration_text(normal), times_text(ratio_of(own, normal))),
+           .change = change_for(CauseKind::slow_rank, {rank}, node)});
+      continue;
+    }
     const Layout& layout = figures.plan.layout;
     const bool finer = figures.plan.job.model.layers >= 2 * layout.pp * layout.virtual_stages;
     causes.push_back(
@@ -203,7 +267,7 @@ std::vector<Cause> unbalanced_stages(const Figures& figures) {
          .evidence = fmt::format("forward and backward take {} on every rank of the stage against {} in the others, {} "
                                  "times as long{}",
                                  duration_text(own), duration_text(normal), times_text(ratio_of(own, normal)),
-                                 ranks[stage].size() == 1 ? "; it has one rank, so its node may be the slow one" : ""),
+                                 ranks[stage].size() == 1 ? "; so its layers let expect" : ""),
          .change = finer ? Change{"layout.virtual_stages", std::to_string(layout.virtual_stages),
                                   fmt::format("{}, with schedule: interleaved", 2 * layout.virtual_stages)}
                          : Change{"layout.pp", std::to_string(layout.pp), std::to_string(std::max(1, layout.pp / 2))}});

@@ -18,6 +18,10 @@ std::vector<Cause> spread_groups(const Figures& figures);
 // Parts that all ranks spend more on than in the other run.
 std::vector<Cause> grown_parts(const Figures& figures, const Figures& against);
 
+// What a pipeline stage has to do in forward and backward by its layers, embedding and head: in the sim world the time
+// that the job gives for them, between processes multiplications of a token. Only good for a ratio of two stages.
+double expected_work(const Plan& plan, int stage);
+
 // How many times as long; of a normal of 0 nanoseconds as of 1.
 double ratio_of(std::int64_t value, std::int64_t normal);
 // Whether `whole` would be shorter enough without `cost`.

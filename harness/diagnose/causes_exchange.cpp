@@ -108,7 +108,7 @@ std::vector<Cause> small_buckets(const Figures& figures) {
   const Layout& layout = figures.plan.layout;
   if (layout.bucket_bytes == 0) return {};
   for (const GroupFigures& group : figures.groups) {
-    if (group.name != "dp" || group.reductions < calls_that_count) continue;
+    if (group.name != "dp" || group.calls == 0 || group.reductions < calls_that_count) continue;
     const std::int64_t bytes = group.reduced_bytes / group.reductions;
     const std::int64_t half_speed = half_speed_bytes(figures.plan);
     const std::int64_t each = group.time / group.calls;
@@ -183,7 +183,9 @@ std::vector<Cause> grown_parts(const Figures& figures, const Figures& against) {
     }
   }
   std::vector<Cause> causes;
+  const std::int64_t chance = std::max(floors_of(figures.plan).part, floors_of(against.plan).part);
   for (const Line& line : lines) {
+    if (line.now - line.before < chance) continue;
     const std::int64_t cost = (line.now - line.before) / line.spread;
     if (ratio_of(line.now, line.before) < grown_by || !counts(cost, figures.step)) continue;
     causes.push_back({.kind = CauseKind::grown,

@@ -97,6 +97,19 @@ std::string_view to_string(CauseKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+Status comparable(const Plan& now, const Plan& other) {
+  std::string differ;
+  for (const Change& change : differences(other, now)) {
+    if (change.variable != "world" && !change.variable.starts_with("job.model.")) continue;
+    differ += fmt::format("{}{} is {} in the one and {} in the other", differ.empty() ? "" : "; ", change.variable,
+                          change.now, change.next);
+  }
+  if (differ.empty()) return {};
+  return Error{.code = Code::invalid_input,
+               .message = "--against: what the two runs took cannot be compared: " + differ,
+               .hint = "give a run of the same model in the same world"};
+}
+
 Diagnosis diagnose(Figures figures) {
   Diagnosis diagnosis = with_causes(std::move(figures));
   conclude(diagnosis);

@@ -8,7 +8,7 @@
 // them, would be at least `share_that_counts` shorter without it. What holds up all ranks alike has nothing to be
 // compared with in its own run: another one (`against`) shows it.
 //
-// Threads: pure functions. Errors: none.
+// Threads: pure functions. Errors: of `comparable` alone.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,10 @@ struct Diagnosis {
 };
 
 Diagnosis diagnose(Figures figures);
-// Also names what grew against the other run.
+// Whether two runs say anything of each other: those of one world and one model do, in whatever layout. Errors:
+// invalid_input, with what differs.
+Status comparable(const Plan& now, const Plan& other);
+// Also names what grew against the other run, which is comparable.
 Diagnosis diagnose(Figures figures, const Figures& against);
 
 nlohmann::ordered_json json_of(const Diagnosis& diagnosis);

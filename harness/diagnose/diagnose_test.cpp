@@ -10,6 +10,7 @@
 namespace firedrill {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -198,6 +199,50 @@ TEST(Diagnosis, TellsAStageFromARankOfIt) {
   EXPECT_EQ(diagnose(figures).next->variable, "layout.pp");
 }
 
+// Four stages of one rank each: there is no rank with the same work to compare with.
+TEST(Diagnosis, NamesTheRankOfAStageOfOneWhereItsLayersDoNotExplainWhatItTakes) {
+  Figures figures = even({.pp = 4});
+  EXPECT_THAT(said(diagnose(figures)), IsEmpty());
+  own(figures, 2, StepPart::backward) *= 6;
+  const Diagnosis diagnosis = diagnose(figures);
+  EXPECT_THAT(said(diagnosis), ElementsAre("slow rank: rank 2 (node 1)"));
+  EXPECT_EQ(diagnosis.next->variable, "node of rank 2");
+  figures = even({.pp = 4});
+  own(figures, 3, StepPart::backward) *= 6;
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow rank: rank 3 (node 1)"));
+  figures.plan.job.cluster.head = {.forward = std::chrono::milliseconds(1), .backward = std::chrono::milliseconds(3)};
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("unbalanced stage: stage 3 (rank 3)"));
+}
+
+TEST(Diagnosis, ExpectsOfAStageWhatItsLayersAndItsHeadTake) {
+  Plan plan = even({.pp = 4}).plan;  // 100 and 300 us a segment; a layer has two
+  EXPECT_DOUBLE_EQ(expected_work(plan, 1), 800e3);
+  EXPECT_DOUBLE_EQ(expected_work(plan, 0), 1'200e3);
+  EXPECT_DOUBLE_EQ(expected_work(plan, 3), 1'200e3);
+  plan.layout = {.pp = 2, .virtual_stages = 2};
+  EXPECT_DOUBLE_EQ(expected_work(plan, 1), 2'000e3);
+  plan.world = WorldKind::process;
+  plan.job.model.vocabulary = 1 << 20;
+  EXPECT_GT(expected_work(plan, 1), 100 * expected_work(plan, 0));
+}
+
+TEST(Diagnosis, NamesTheNodeWhereAllItsRanksStandOutAlike) {
+  Figures figures = even({.dp = 4});
+  own(figures, 2, StepPart::forward) *= 4;
+  own(figures, 3, StepPart::forward) *= 5;
+  const Diagnosis diagnosis = diagnose(figures);
+  EXPECT_THAT(said(diagnosis), ElementsAre("slow rank: node 1 (ranks 2, 3)"));
+  EXPECT_THAT(diagnosis.causes.front().ranks, ElementsAre(2, 3));
+  EXPECT_EQ(diagnosis.causes.front().cost, 800 * us);  // the slower one's: they run side by side
+  EXPECT_EQ(diagnosis.next->variable, "node of ranks 2, 3");
+  EXPECT_EQ(diagnosis.next->now, "node 1");
+  EXPECT_THAT(to_text(diagnosis), AllOf(HasSubstr("rank 2: forward 800.0 us"), HasSubstr("rank 3: forward 1.00 ms")));
+  // One of another kind, or of another node: they stay apart.
+  own(figures, 3, StepPart::forward) = 200 * us;
+  own(figures, 3, StepPart::input) = 900 * us;
+  EXPECT_THAT(said(diagnose(figures)), ElementsAre("slow input: rank 3 (node 1)", "slow rank: rank 2 (node 1)"));
+}
+
 TEST(Diagnosis, BlamesBucketsOnlyWhereThereAreManyAndTheyAreSmall) {
   Figures figures = even({.dp = 4, .bucket_bytes = 64});
   GroupFigures& dp = figures.groups.front();
@@ -224,10 +269,10 @@ TEST(Diagnosis, NamesATpGroupThatLiesOnTwoNodes) {
 TEST(Diagnosis, PutsFirstWhatCostsMost) {
   Figures figures = even({.dp = 4});
   own(figures, 0, StepPart::forward) *= 4;
-  own(figures, 1, StepPart::backward) *= 4;
+  own(figures, 2, StepPart::backward) *= 4;
   const Diagnosis diagnosis = diagnose(figures);
-  EXPECT_THAT(said(diagnosis), ElementsAre("slow rank: rank 1 (node 0)", "slow rank: rank 0 (node 0)"));
-  EXPECT_EQ(diagnosis.next->variable, "node of rank 1");
+  EXPECT_THAT(said(diagnosis), ElementsAre("slow rank: rank 2 (node 1)", "slow rank: rank 0 (node 0)"));
+  EXPECT_EQ(diagnosis.next->variable, "node of rank 2");
 }
 
 TEST(Diagnosis, SuggestsMoreMicroBatchesForAPipelineThatIsIdleWithoutBlame) {
@@ -244,6 +289,31 @@ TEST(Diagnosis, SuggestsToKeepMoreWhereAttentionRunsAgain) {
   EXPECT_FALSE(diagnose(figures).next);
   for (int rank = 0; rank < 4; ++rank) own(figures, rank, StepPart::backward) = 900 * us;
   EXPECT_EQ(diagnose(figures).next->variable, "layout.recompute");
+}
+
+TEST(Diagnosis, ComparesRunsOfOneWorldAndOneModelOnly) {
+  const Plan now = even({.dp = 4}).plan;
+  Plan other = even({.dp = 2, .tp = 2}).plan;
+  EXPECT_TRUE(comparable(now, other));
+  other.world = WorldKind::process;
+  other.job.model.layers = 12;
+  const Status refused = comparable(now, other);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("job.model.layers is 4 in the one and 12 in the other"), HasSubstr("world is")));
+}
+
+TEST(Diagnosis, NamesAsGrownBetweenProcessesOnlyWhatTheirSchedulerDidNotDo) {
+  const auto said_of = [](WorldKind world, std::int64_t more) {
+    Figures before = even({.dp = 4});
+    before.plan.world = world;
+    Figures now = before;
+    for (int rank = 0; rank < 4; ++rank) own(now, rank, StepPart::forward) += more;
+    return said(diagnose(now, before));
+  };
+  EXPECT_THAT(said_of(WorldKind::process, 900 * us), IsEmpty());
+  EXPECT_THAT(said_of(WorldKind::sim, 900 * us), ElementsAre("grown: forward"));
+  EXPECT_THAT(said_of(WorldKind::process, 1'100 * us), ElementsAre("grown: forward"));
 }
 
 TEST(Diagnosis, OfARunWithoutAStepSaysSo) {
@@ -282,7 +352,15 @@ TEST(Figures, ALinkIsTimedOverAllItsMessagesAndNotByThePhaseWithTheFastest) {
   Plan plan;
   plan.job.lanes.dp = 2;
   plan.layout.dp = 2;
+  // Without its end it is a history that was cut off in its last step.
+  const Figures cut = figures_of(history, plan);
+  EXPECT_TRUE(cut.ends_early);
+  EXPECT_EQ(cut.steps, 0);
+  EXPECT_THAT(cut.links, IsEmpty());
+  EXPECT_THAT(to_text(diagnose(cut)), HasSubstr("the history ends before the run did"));
+  history.append({.kind = EventKind::run_ended, .attempt = 1, .a = 1});
   const Figures figures = figures_of(history, plan);
+  EXPECT_FALSE(figures.ends_early);
   ASSERT_THAT(figures.links, SizeIs(1));
   EXPECT_EQ(figures.links.front().sending, 380 * us);
   EXPECT_EQ(figures.links.front().under_way, 380 * us);

@@ -6,12 +6,17 @@
 #include <set>
 #include <tuple>
 
-#include "engine/base/check.h"
+#include "harness/diagnose/samples.h"
 
 namespace firedrill {
 namespace {
 
-constexpr std::size_t part_count = step_parts.size();
+using samples::At;
+using samples::BySteps;
+using samples::Calls;
+using samples::each;
+using samples::Step;
+using samples::Talk;
 
 std::optional<StepPart> part_of(Phase phase) {
   switch (phase) {
@@ -33,73 +38,6 @@ std::int64_t quantile(std::vector<std::int64_t> samples, std::size_t percent) {
 
 std::int64_t least_of(const std::vector<std::int64_t>& samples) {
   return samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
-}
-
-// What one rank did in one step that it completed. A rank that is killed behind its last phase of training leaves no
-// account of the step: nothing is known of its times, which is not the same as that they were nothing.
-struct Step {
-  bool told = false;  // the account of its training
-  bool save_told = false;
-  bool saved = false;  // to its end: of a save that was cut short the dear operations may be missing
-  std::array<PartOfRank, part_count> parts;
-  std::int64_t total = 0;  // of training
-  std::int64_t save = 0;
-  std::int64_t file_changes = 0;
-  std::int64_t window = 0;  // of its pipeline
-  std::int64_t idle = 0;
-};
-
-// Times of one message, by the phase of a step in which they are sent: messages of one phase are alike.
-class MessageTimes {
- public:
-  void add(Phase phase, std::int64_t each, std::int64_t messages) {
-    OfPhase& one = phases_[phase];
-    one.each.push_back(each);
-    one.messages += messages;
-  }
-  // Of the typical step, over all messages.
-  std::int64_t typical() const {
-    std::int64_t time = 0;
-    std::int64_t messages = 0;
-    for (const auto& [phase, one] : phases_) {
-      time += typical_of(one.each) * one.messages;
-      messages += one.messages;
-    }
-    return time / std::max<std::int64_t>(1, messages);
-  }
-
- private:
-  struct OfPhase {
-    std::vector<std::int64_t> each;  // by step
-    std::int64_t messages = 0;
-  };
-  std::map<Phase, OfPhase> phases_;
-};
-
-struct Talk {
-  std::int64_t messages = 0;  // to the peer
-  std::int64_t bytes = 0;
-  MessageTimes sending;    // to the peer
-  MessageTimes under_way;  // from the peer
-};
-
-struct Calls {
-  std::int64_t time = 0;
-  std::int64_t calls = 0;
-  std::int64_t bytes = 0;
-  std::int64_t reductions = 0;
-  std::int64_t reduced_bytes = 0;
-};
-
-using At = std::pair<int, std::int64_t>;  // attempt, step
-template <class T>
-using BySteps = std::map<At, T>;
-
-template <class T, class Get>
-std::vector<std::int64_t> each(const BySteps<T>& steps, Get get) {
-  std::vector<std::int64_t> samples;
-  for (const auto& [at, one] : steps) samples.push_back(get(one));
-  return samples;
 }
 
 // The layout in which most steps were done, and the attempts in it.
@@ -146,6 +84,7 @@ class Reader {
     for (auto& [rank, steps] : steps_) {
       std::erase_if(steps, [](const auto& one) { return !one.second.told; });
     }
+    if (ends_early()) leave_out_the_last_step();
     beside_ = !history_.of(EventKind::save_dispatched).empty();
   }
 
@@ -159,6 +98,7 @@ class Reader {
       for (const auto& [at, step] : steps) all.insert(at);
     }
     figures.steps = static_cast<int>(all.size());
+    figures.ends_early = ends_early();
     figures.checkpoint = beside_ ? 0 : checkpoint();
     figures.idle_in_pipeline = idle_in_pipeline();
     add_links(figures);
@@ -168,7 +108,30 @@ class Reader {
 
  private:
   static At at(const Event& event) { return {event.attempt, event.step}; }
-  bool counts(const Event& event) const { return event.rank >= 0 && chosen_.attempts.contains(event.attempt); }
+  bool is_in_world(int rank) const { return rank >= 0 && rank < chosen_.layout.world_size(); }
+  bool counts(const Event& event) const { return is_in_world(event.rank) && chosen_.attempts.contains(event.attempt); }
+  // A hundred days; sums of what is longer would not fit. No run tells such a figure: it is left out.
+  static bool is_time(std::int64_t part, std::int64_t whole) {
+    return 0 <= part && part <= whole && whole < std::int64_t{1} << 53;
+  }
+  bool ends_early() const { return history_.of(EventKind::run_ended).empty(); }
+  // A history that was cut off may hold half of a rank's last account, and none of its peers'.
+  void leave_out_the_last_step() {
+    int attempt = 0;
+    for (const Event& event : history_.events()) attempt = std::max(attempt, event.attempt);
+    std::optional<At> last;
+    for (const auto& [rank, steps] : steps_) {
+      if (steps.empty() || steps.rbegin()->first.first != attempt) continue;
+      last = std::min(last.value_or(steps.rbegin()->first), steps.rbegin()->first);
+    }
+    if (!last) return;
+    const auto left_out = [last](const auto& one) { return one.first >= *last; };
+    for (auto& [rank, steps] : steps_) std::erase_if(steps, left_out);
+    for (auto& [name, ranks] : groups_) {
+      for (auto& [rank, steps] : ranks) std::erase_if(steps, left_out);
+    }
+    for (auto& [ends, talk] : talks_) talk.leave_out(*last);
+  }
   // nullptr: that step was not completed.
   Step* step_of(const Event& event) {
     const auto rank = steps_.find(event.rank);
@@ -179,7 +142,7 @@ class Reader {
 
   void read_time(const Event& event) {
     Step* step = step_of(event);
-    if (step == nullptr) return;
+    if (step == nullptr || !is_time(event.b, event.a)) return;
     const std::string_view name = history_.text(event.name);
     if (name == "pipeline") {
       step->window += event.a;
@@ -202,7 +165,7 @@ class Reader {
 
   void read_exchange(const Event& event) {
     Step* step = step_of(event);
-    if (step == nullptr) return;
+    if (step == nullptr || !is_time(0, event.a) || !is_time(0, event.b) || !is_time(0, event.c)) return;
     const std::string_view group = history_.text(event.name);
     if (group != link_group) {
       Calls& calls = groups_[std::string(group)][event.rank][at(event)];
@@ -219,16 +182,19 @@ class Reader {
     const bool sent = words.starts_with("to ");
     const std::string_view number = words.substr(words.find(' ') + 1);
     int peer = -1;
-    std::from_chars(number.data(), number.data() + number.size(), peer);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), peer);
+    const bool is_rank = error == std::errc{} && end == number.data() + number.size() && is_in_world(peer);
+    if (!is_rank) return;  // nothing is known of such a peer
     Talk& talk = talks_[{event.rank, peer}];
     const std::int64_t each = event.b / std::max<std::int64_t>(1, event.c);
     if (!sent) {
-      talk.under_way.add(event.phase, each, event.c);
+      talk.under_way.add(at(event), event.phase, {.each = each, .messages = event.c});
       return;
     }
-    talk.messages += event.c;
-    talk.bytes += event.a;
-    talk.sending.add(event.phase, each, event.c);
+    Talk::Sent& sent_in_step = talk.sent[at(event)];
+    sent_in_step.messages += event.c;
+    sent_in_step.bytes += event.a;
+    talk.sending.add(at(event), event.phase, {.each = each, .messages = event.c});
     if (const auto part = part_of(event.phase)) step->parts[static_cast<std::size_t>(*part)].own -= event.b;
   }
 
@@ -238,7 +204,7 @@ class Reader {
     RankFigures figures{
         .rank = rank, .stage = place_of(plan.job, plan.layout, rank).pp, .node = node_of(plan.job, rank), .parts = {}};
     figures.steps = static_cast<int>(steps.size());
-    for (std::size_t p = 0; p < part_count; ++p) {
+    for (std::size_t p = 0; p < step_parts.size(); ++p) {
       const bool saves = step_parts[p] == StepPart::checkpoint;
       std::vector<std::int64_t> own;
       std::vector<std::int64_t> waiting;
@@ -295,14 +261,16 @@ class Reader {
       const auto back = talks_.find({ends.second, ends.first});
       if (ends.first > ends.second || back == talks_.end()) continue;
       const Talk& here = back->second;
-      figures.links.push_back(
-          {.rank = ends.first,
-           .peer = ends.second,
-           .kind = kind_of(figures.plan, ends.first, ends.second),
-           .messages = static_cast<double>(there.messages + here.messages) / std::max(1, figures.steps),
-           .bytes = there.bytes + here.bytes,
-           .sending = std::max(there.sending.typical(), here.sending.typical()),
-           .under_way = std::min(there.under_way.typical(), here.under_way.typical())});
+      const Talk::Sent out = there.all();
+      const Talk::Sent in = here.all();
+      if (out.messages + in.messages == 0) continue;
+      figures.links.push_back({.rank = ends.first,
+                               .peer = ends.second,
+                               .kind = kind_of(figures.plan, ends.first, ends.second),
+                               .messages = static_cast<double>(out.messages + in.messages) / std::max(1, figures.steps),
+                               .bytes = out.bytes + in.bytes,
+                               .sending = std::max(there.sending.typical(), here.sending.typical()),
+                               .under_way = std::min(there.under_way.typical(), here.under_way.typical())});
     }
   }
 
@@ -336,8 +304,8 @@ class Reader {
 }  // namespace
 
 std::string_view to_string(StepPart part) {
-  constexpr std::array<std::string_view, part_count> names = {"input",    "forward",   "backward",
-                                                              "exchange", "optimizer", "checkpoint"};
+  constexpr std::array<std::string_view, step_parts.size()> names = {"input",    "forward",   "backward",
+                                                                     "exchange", "optimizer", "checkpoint"};
   return names[static_cast<std::size_t>(part)];
 }
 

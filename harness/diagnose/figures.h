@@ -75,8 +75,9 @@ struct GroupFigures {
 };
 
 struct Figures {
-  Plan plan;      // with the layout that the figures are of
-  int steps = 0;  // that they are of
+  Plan plan;                // with the layout that the figures are of
+  int steps = 0;            // that they are of
+  bool ends_early = false;  // the history was cut off, or the run killed; the last step of its last attempt is left out
   std::vector<RankFigures> ranks;
   std::vector<LinkFigures> links;
   std::vector<GroupFigures> groups;  // of training

@@ -112,6 +112,7 @@ Json ranks_of(const Figures& figures) {
 Json json_of(const Diagnosis& diagnosis) {
   const Figures& figures = diagnosis.figures;
   Json json = {{"steps", figures.steps}, {"step", figures.step}, {"checkpoint", figures.checkpoint}};
+  json["ends_early"] = figures.ends_early;
   json["causes"] = Json::array();
   for (const Cause& cause : diagnosis.causes) {
     json["causes"].push_back({{"cause", to_string(cause.kind)},
@@ -147,8 +148,9 @@ Json json_of(const Diagnosis& diagnosis) {
 
 std::string to_text(const Diagnosis& diagnosis) {
   const Figures& figures = diagnosis.figures;
-  if (figures.ranks.empty()) return "  no rank completed a step: there is nothing to compare\n";
-  std::string text = fmt::format("  {} steps of {}", figures.steps, duration_text(figures.step));
+  std::string text = figures.ends_early ? "  the history ends before the run did: its last step is left out\n" : "";
+  if (figures.steps == 0) return text + "  no rank completed a step: there is nothing to compare\n";
+  text += fmt::format("  {} steps of {}", figures.steps, duration_text(figures.step));
   if (figures.checkpoint > 0) text += fmt::format(", saves of {}", duration_text(figures.checkpoint));
   text += "\n";
   for (const auto& of : {table_of, slowest_of, exchange_of}) text += of(figures);
