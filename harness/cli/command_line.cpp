@@ -124,6 +124,19 @@ std::vector<std::string> unheeded(const Verb& verb, const CLI::App& parser) {
   return mistakes;
 }
 
+// Of a verb that reads a kept run: a report of its own may not take the place of what was kept.
+std::vector<std::string> over_kept(const CLI::App& parser, const CommonOptions& common) {
+  std::vector<std::string> mistakes;
+  for (const char* name : {"run", "--against"}) {
+    const CLI::Option* const option = parser.get_option_no_throw(name);
+    if (option == nullptr || option->count() == 0) continue;
+    const auto found =
+        mistakes_in_targets_of(option->as<std::string>(), {{"--json", common.json}, {"--junit", common.junit}});
+    mistakes.insert(mistakes.end(), found.begin(), found.end());
+  }
+  return mistakes;
+}
+
 int do_work(const Verb& verb, const Work& work, const CLI::App& parser, const CommonOptions& common, Streams streams) {
   const auto began = std::chrono::steady_clock::now();
   Report blank{.verb = std::string(verb.name)};
@@ -133,6 +146,7 @@ int do_work(const Verb& verb, const Work& work, const CLI::App& parser, const Co
                        .cores = static_cast<int>(std::thread::hardware_concurrency())};
   blank.seed = common.seed.value_or(1);
   auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}});
+  for (std::string& mistake : over_kept(parser, common)) mistakes.push_back(std::move(mistake));
   if (!mistakes.empty()) return refuse(blank, mistakes, {}, streams);
   mistakes = mistakes_in(common);
   for (std::string& mistake : unheeded(verb, parser)) mistakes.push_back(std::move(mistake));

@@ -110,11 +110,15 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
 
 VerbResult work(const ReportArguments& arguments, const CommonOptions& common) {
   VerbResult result;
-  result.mistakes = mistakes_in_targets({{"--html", arguments.html},
-                                         {"--trace", arguments.trace},
-                                         {"--metrics", arguments.metrics},
-                                         {"--json", common.json},
-                                         {"--junit", common.junit}});
+  const std::vector<std::pair<std::string, std::string>> targets = {{"--html", arguments.html},
+                                                                    {"--trace", arguments.trace},
+                                                                    {"--metrics", arguments.metrics},
+                                                                    {"--json", common.json},
+                                                                    {"--junit", common.junit}};
+  result.mistakes = mistakes_in_targets(targets);
+  for (std::string& mistake : mistakes_in_targets_of(arguments.given, targets)) {
+    result.mistakes.push_back(std::move(mistake));
+  }
   if (!result.mistakes.empty()) return result;
   Kept kept;
   if (const Status done = write_all(arguments, kept, result.report); !done) {

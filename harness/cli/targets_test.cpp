@@ -83,6 +83,34 @@ TEST_F(Targets, OneFileForTwoOptionsIsAMistakeHoweverItIsWritten) {
   EXPECT_THAT(folder.err, HasSubstr("it is a directory"));
 }
 
+TEST_F(Targets, WhatIsWrongWithAWriteIsSaid) {
+  fs::create_symlink("/dev/full", at("full"));
+  const Status full = write_file(at("full"), "page");
+  ASSERT_FALSE(full);
+  EXPECT_THAT(full.error().message, HasSubstr("No space left on device"));
+  EXPECT_THAT(write_file(at("none/page"), "page").error().message, HasSubstr("No such file or directory"));
+}
+
+TEST_F(Targets, AKeptRunIsNotWrittenOver) {
+  fs::create_directories(at("run/disk"));
+  std::ofstream(at("run/report.json")) << "kept";
+  fs::create_symlink("run/report.json", at("link"));
+  for (const char* name : {"run/report.json", "run/../run/plan.json", "run/history.jsonl", "run/disk/page", "link"}) {
+    for (const char* option : {"--html", "--trace", "--metrics", "--json", "--junit"}) {
+      const Answer answer = firedrill({"report", at("run"), option, at(name)});
+      EXPECT_EQ(answer.code, 1) << option << " " << name;
+      EXPECT_THAT(answer.err, HasSubstr("it would write over what " + at("run") + " keeps"));
+    }
+  }
+  EXPECT_EQ(firedrill({"diagnose", at("none"), "--against", at("run"), "--json", at("link")}).code, 1);
+  EXPECT_EQ(fs::file_size(at("run/report.json")), 4);
+  EXPECT_THAT(mistakes_in_targets_of(at("run"), {{"--html", at("run/page.html")}, {"--json", "-"}}), SizeIs(0));
+}
+
+TEST_F(Targets, StandardOutputIsForJsonAlone) {
+  EXPECT_THAT(mistakes_in_targets({{"--html", "-"}, {"--junit", "-"}, {"--json", "-"}}), SizeIs(2));
+}
+
 TEST_F(Targets, AnOutThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   std::ofstream(at("file")) << "in the way";
   for (const char* verb : {"run", "explore", "mutants"}) {

@@ -3,6 +3,7 @@
 // Threads: any, on different files. Errors: invalid_input for a directory, io_error else.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +18,11 @@ namespace firedrill {
 // is.
 Status write_file(const std::string& file, std::string_view text);
 
-// What is wrong with them before anything is written: a directory, or one regular file for two options. Each is an
-// option's name and its value; an empty value is not there.
+// What is wrong with them before anything is written: a directory, one regular file for two options, or - for another
+// option than --json. Each is an option's name and its value; an empty value is not there.
 std::vector<std::string> mistakes_in_targets(const std::vector<std::pair<std::string, std::string>>& targets);
+// Which of them would write over the run, or the report, that is kept there: its own files, and all below its disk.
+std::vector<std::string> mistakes_in_targets_of(const std::filesystem::path& kept,
+                                                const std::vector<std::pair<std::string, std::string>>& targets);
 
 }  // namespace firedrill
