@@ -42,6 +42,7 @@ Status look(const DiagnoseArguments& arguments, Report& report) {
     diagnosis = diagnose(std::move(figures));
   } else {
     FD_TRY(const Figures against, figures_in(arguments.against));
+    FD_TRY_VOID(comparable(plan, against.plan));
     diagnosis = diagnose(std::move(figures), against);
   }
   report.more["diagnosis"] = json_of(diagnosis);

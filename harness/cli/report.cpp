@@ -94,6 +94,10 @@ Status write_all(const ReportArguments& arguments, Kept& kept, Report& report) {
   report.more["metrics"] = json_of(metrics);
   report.lines.push_back(fmt::format("{}  {}  ({}, {}, seed {})", kept.report.value("verdict", "?"), plan.scenario,
                                      to_string(plan.world), to_string(plan.layout), plan.seed));
+  if (history.of(EventKind::run_ended).empty()) {
+    report.more["ends_early"] = true;
+    report.lines.emplace_back("  the history ends before the run did: what follows is of the part that is there");
+  }
   report.lines.push_back(to_text(metrics));
   if (!arguments.trace.empty()) {
     FD_TRY_VOID(write_file(arguments.trace, to_perfetto(history, "firedrill " + plan.scenario)));
