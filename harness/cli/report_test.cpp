@@ -45,6 +45,11 @@ TEST_F(ReportVerb, ACrashCheckIsAPageAndHasNoTrace) {
   EXPECT_THAT(trace.err, HasSubstr("has no history.jsonl"));
 }
 
+TEST_F(ReportVerb, OfSeveralGoodRunsOneLineIsToldThoughItIsQuiet) {
+  const Answer two = firedrill({"run", "scenarios/quickstart.yaml", "scenarios/quickstart.yaml", "--quiet"});
+  EXPECT_THAT(two.out, StartsWith("PASS: 2 runs, 2 as expected, 0 not, "));
+}
+
 TEST_F(ReportVerb, WhatIsNoReportIsRefusedByName) {
   std::ofstream(at("other.json")) << R"({"schema": "firedrill.plan/1"})";
   const Answer other = firedrill({"report", at("other.json"), "--html", at("a.html")});
