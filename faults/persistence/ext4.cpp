@@ -96,7 +96,8 @@ class Ext4 {
         const WriteItem& item = structure_.writes[write];
         if (item.failed || item.lost_by) continue;
         for (std::uint32_t v = 1; v < file.sizes.size(); ++v) {
-          if (file.sizes[v].operation == item.operation) facts_.implies(facts_.sized(inode, v), facts_.whole(write));
+          if (file.sizes[v].operation == item.operation && !file.sizes[v].carried)
+            facts_.implies(facts_.sized(inode, v), facts_.whole(write));
         }
       }
     }

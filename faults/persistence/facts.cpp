@@ -53,7 +53,8 @@ void Facts::add_deaths(const Structure& structure) {
     const WriteItem& write = structure.writes[item.index];
     const FileHistory& file = structure.files.at(write.file);
     for (std::uint32_t v = 1; v < file.sizes.size(); ++v) {
-      if (file.sizes[v].operation == write.operation) implies(issued(item.death), sized(write.file, v));
+      if (file.sizes[v].operation == write.operation && !file.sizes[v].carried)
+        implies(issued(item.death), sized(write.file, v));
     }
   }
 }

@@ -251,5 +251,17 @@ TEST(Posix, AWriteThatIsRepeatedAfterItFailedLastsWithItsSizeOnceItIsSynced) {
   EXPECT_THAT(views_at_end(trace.trace(), coarse), UnorderedElementsAre(file("a", "A4")));
 }
 
+TEST(Posix, AShorterWriteBehindALongerOneThatFailedPromisesItsOwnSizeAndNoMore) {
+  TraceBuilder trace;
+  trace.base("a", Value::copy_of("")).rank(0);
+  trace.failing().write("a", 0, letters('A', 8));
+  trace.write("a", 0, letters('B', 4));
+  trace.sync("a");
+  const auto left = views_at_end(trace.trace(), coarse);
+  EXPECT_THAT(left, testing::Contains(file("a", "B4")));
+  EXPECT_THAT(left, testing::Contains(file("a", "B4 A4")));
+  EXPECT_THAT(left, testing::Not(testing::Contains(file("a", ""))));
+}
+
 }  // namespace
 }  // namespace firedrill::crash

@@ -49,7 +49,7 @@ void force_write(const Structure& structure, FactId cause, std::uint32_t write, 
   facts.implies(cause, facts.whole(write));
   const std::vector<SizeVersion>& sizes = structure.files.at(item.file).sizes;
   for (std::uint32_t v = 1; v < sizes.size(); ++v) {
-    if (sizes[v].operation == item.operation) facts.implies(cause, facts.sized(item.file, v));
+    if (sizes[v].operation == item.operation && !sizes[v].carried) facts.implies(cause, facts.sized(item.file, v));
   }
 }
 

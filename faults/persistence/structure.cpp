@@ -154,9 +154,12 @@ void Structure::apply_write(OperationId id) {
                   .bytes = operation.bytes.as_bytes(),
                   .failed = operation.error.has_value()};
   if (write.bytes.size() == 0) return;
-  // What only a failed write reached is nobody's promise, so a later one that reaches it has a version of its own.
-  if (write.end() > (write.failed ? file.size_seen() : file.size_kept())) {
-    file.sizes.push_back({.operation = id, .size = std::max(write.end(), file.size_seen()), .failed = write.failed});
+  // What only a failed write reached is nobody's promise, so a later one that reaches less has a version of its own;
+  // the size that the failed one left may be there behind it all the same.
+  const std::int64_t seen = file.size_seen();
+  if (write.end() > (write.failed ? seen : file.size_kept())) {
+    file.sizes.push_back({.operation = id, .size = write.end(), .failed = write.failed});
+    if (seen > write.end()) file.sizes.push_back({.operation = id, .size = seen, .failed = true, .carried = true});
   }
   file.writes.push_back(static_cast<std::uint32_t>(writes.size()));
   writes.push_back(std::move(write));

@@ -48,6 +48,7 @@ struct SizeVersion {
   std::int64_t size = 0;
   bool failed = false;
   std::optional<OperationId> lost_by = {};
+  bool carried = false;  // what a failed write before had left: no promise of `operation`
 };
 
 struct WriteItem {

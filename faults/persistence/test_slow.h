@@ -3,14 +3,17 @@
 // CrashSpace, and nothing else: no facts, no windows, no cells.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "faults/persistence/profile.h"
+#include "faults/persistence/test_sizes.h"
 #include "faults/persistence/test_walk.h"
 #include "faults/persistence/trace.h"
 
@@ -150,7 +153,6 @@ class SlowChecker {
   }
 
   // posix and nfs: each name by itself, then renames as a whole
-  //
   using Kept = std::map<std::pair<OperationId, bool>, bool>;  // of a rename: which of its names got onto the disk
   void names_left(const Cut& cut, std::map<Place, std::vector<Change>>::const_iterator name, const Names& names,
                   const Kept& kept) {
@@ -254,14 +256,11 @@ class SlowChecker {
     }
     read(names, [&](InodeId file) { return file_left(cut, file, committed); });
   }
-  // files
+  std::vector<SizeStep> sizes_of(const WrittenFile& file) const {
+    return crash::sizes_of(trace_, static_cast<std::int64_t>(file.base.size()), file.writes);
+  }
   bool extends(const WrittenFile& file, OperationId id) const {
-    auto size = static_cast<std::int64_t>(file.base.size());
-    for (const OperationId write : file.writes) {
-      if (write == id) return end(id) > size;
-      size = std::max(size, end(write));
-    }
-    return false;
+    return std::ranges::any_of(sizes_of(file), [id](const SizeStep& step) { return step.write == id; });
   }
   std::int64_t end(OperationId write) const {
     return at(write).offset + static_cast<std::int64_t>(at(write).bytes.size());
@@ -287,29 +286,30 @@ class SlowChecker {
   Bytes file_left(const Cut& cut, InodeId inode, const std::set<OperationId>& committed) const {
     const WrittenFile& file = files_.at(inode);
     Bytes all;
-    std::vector<OperationId> extending = {0};  // in front: the size in the base, of no operation
+    std::vector<SizeStep> sizes = {{0, static_cast<std::int64_t>(file.base.size()), true}};
     std::size_t oldest = 0;
-    std::vector<OperationId> writes;
-    for (const OperationId write : file.writes) {
-      if (!cut[write]) continue;
-      writes.push_back(write);
-      if (!extends(file, write)) continue;
-      extending.push_back(write);
-      if (write_is_synced(cut, file, write, committed)) oldest = extending.size() - 1;
+    std::vector<OperationId> writes = file.writes;
+    std::erase_if(writes, [&cut](OperationId write) { return !cut[write]; });
+    for (const SizeStep& step : sizes_of(file)) {
+      if (!cut[step.write]) continue;
+      sizes.push_back(step);
+      if (step.promised && write_is_synced(cut, file, step.write, committed)) oldest = sizes.size() - 1;
     }
-    for (std::size_t i = oldest; i < extending.size(); ++i) {
+    for (std::size_t i = oldest; i < sizes.size(); ++i) {
       bool legal = true;  // ext4: a committed size brings the names before it with it
       for (OperationId id = 0; profile_.kind == ProfileKind::ext4 && i > 0 && id < trace_.operations.size(); ++id) {
-        legal = legal && !(changes_names(id) && order_.before(id, extending[i]) && !committed.contains(id));
+        legal = legal && !(changes_names(id) && order_.before(id, sizes[i].write) && !committed.contains(id));
       }
       if (!legal) continue;
-      const std::int64_t size = i == 0 ? static_cast<std::int64_t>(file.base.size()) : end(extending[i]);
+      const std::int64_t size = sizes[i].size;
       std::set<OperationId> whole;
-      for (const OperationId write : writes) {
-        const bool ordered = profile_.kind == ProfileKind::ext4 && !profile_.zeros && !at(write).error &&
-                             extends(file, write) && end(write) <= size;
-        if (ordered || write_is_synced(cut, file, write, committed)) whole.insert(write);
+      const bool ordered =
+          profile_.kind == ProfileKind::ext4 && !profile_.zeros;  // a size comes with the data behind it
+      for (std::size_t k = 1; ordered && k <= i; ++k) {
+        if (sizes[k].promised) whole.insert(sizes[k].write);
       }
+      std::ranges::copy_if(writes, std::inserter(whole, whole.end()),
+                           [&](OperationId write) { return write_is_synced(cut, file, write, committed); });
       std::string bytes(static_cast<std::size_t>(size), '\0');
       std::memcpy(bytes.data(), file.base.text().data(), std::min(bytes.size(), file.base.size()));
       write_left(writes, 0, whole, bytes, all);
