@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "harness/cli/test_answer.h"
 #include "harness/cli/test_folder.h"
@@ -15,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class DiagnoseVerb : public FolderTest {
@@ -54,6 +57,34 @@ TEST_F(DiagnoseVerb, OfACleanRunSaysThatNothingStandsOutAndAgainstItWhatGrew) {
   EXPECT_THAT(firedrill({"diagnose", at("later")}).out, HasSubstr("nothing stands out"));
   const Answer against = firedrill({"diagnose", at("later"), "--against", at("clean")});
   EXPECT_THAT(against.out, AllOf(HasSubstr("1. grown: backward"), HasSubstr("job.cluster.backward")));
+}
+
+TEST_F(DiagnoseVerb, RefusesToCompareRunsOfTwoModels) {
+  keep("small", "");
+  keep("large", "set: {job.model.layers: 4}\n");
+  const Answer answer = firedrill({"diagnose", at("large"), "--against", at("small")});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, AllOf(HasSubstr("--against"), HasSubstr("job.model.layers is 4 in the one"),
+                                HasSubstr("the same model in the same world")));
+}
+
+// Wherever it is cut off: a history is written in order, and its last step may be there of some ranks only.
+TEST_F(DiagnoseVerb, SaysOfACutOffHistoryThatItEndsEarlyAndBlamesNothingInIt) {
+  keep("whole", "");
+  EXPECT_THAT(firedrill({"diagnose", at("whole")}).out, Not(HasSubstr("ends before the run did")));
+  EXPECT_THAT(firedrill({"report", at("whole")}).out, Not(HasSubstr("ends before the run did")));
+  std::vector<std::string> lines;
+  std::ifstream file(at("whole/history.jsonl"));
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  for (std::size_t count = lines.size() - 1; count > 250; count -= 37) {
+    std::ofstream cut(at("whole/history.jsonl"));
+    for (std::size_t i = 0; i < count; ++i) cut << lines[i] << "\n";
+    cut.close();
+    const Answer answer = firedrill({"diagnose", at("whole")});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_THAT(answer.out, AllOf(HasSubstr("the history ends before the run did"), Not(HasSubstr(" 1. ")))) << count;
+  }
+  EXPECT_THAT(firedrill({"report", at("whole")}).out, HasSubstr("the history ends before the run did"));
 }
 
 TEST_F(DiagnoseVerb, RefusesWhatHoldsNoAccountsAndSaysHowToGetThem) {

@@ -38,7 +38,8 @@ std::string duration_text(std::int64_t nanoseconds) {
   const auto ns = static_cast<double>(nanoseconds);
   if (nanoseconds >= 1'000'000'000) return fmt::format("{:.2f} s", ns / 1e9);
   if (nanoseconds >= 1'000'000) return fmt::format("{:.2f} ms", ns / 1e6);
-  return fmt::format("{:.1f} us", ns / 1e3);
+  if (nanoseconds <= -50 || nanoseconds >= 50 || nanoseconds == 0) return fmt::format("{:.1f} us", ns / 1e3);
+  return fmt::format("{} ns", nanoseconds);
 }
 
 Json json_of(const Accounting& accounting) {

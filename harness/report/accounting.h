@@ -13,7 +13,7 @@ namespace firedrill {
 nlohmann::ordered_json json_of(const Accounting& accounting);
 // A few lines, indented as part of a run's report. Empty for an empty account.
 std::string to_text(const Accounting& accounting);
-// "1.20 s", "4.00 ms", "13.5 us".
+// "1.20 s", "4.00 ms", "13.5 us", "12 ns".
 std::string duration_text(std::int64_t nanoseconds);
 
 }  // namespace firedrill
