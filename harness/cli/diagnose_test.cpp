@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,10 @@ TEST_F(DiagnoseVerb, SaysOfACutOffHistoryThatItEndsEarlyAndBlamesNothingInIt) {
   std::vector<std::string> lines;
   std::ifstream file(at("whole/history.jsonl"));
   for (std::string line; std::getline(file, line);) lines.push_back(line);
-  for (std::size_t count = lines.size() - 1; count > 250; count -= 37) {
+  const auto end = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.find("\"run_ended\"") != std::string::npos; });
+  ASSERT_NE(end, lines.end());
+  for (auto count = static_cast<std::size_t>(end - lines.begin()); count > 250; count -= 37) {
     std::ofstream cut(at("whole/history.jsonl"));
     for (std::size_t i = 0; i < count; ++i) cut << lines[i] << "\n";
     cut.close();
