@@ -217,15 +217,20 @@ std::vector<std::string> divergences_of(const Rank& rank) {
   return told;
 }
 
-// A rank alone issues these calls in each step; `steps` names their purposes by letters.
+// A rank alone issues these calls, whose purposes are letters.
+void issue(Rank& rank, Phase phase, std::string_view purposes) {
+  rank.position.phase = phase;
+  for (std::size_t i = 0; i < purposes.size(); ++i)
+    EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(purposes.substr(i, 1))));
+}
+
+// The same in each step.
 std::vector<std::string> told_of_steps(const std::vector<std::string_view>& steps, bool gives_up) {
   TestTransport::Shared shared;
   Rank rank(shared, 0, 1, Guard::record);
-  rank.position.phase = Phase::exchange;
   for (const std::string_view calls : steps) {
     ++rank.position.step;
-    for (std::size_t i = 0; i < calls.size(); ++i)
-      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(calls.substr(i, 1))));
+    issue(rank, Phase::exchange, calls);
   }
   if (gives_up) rank.guard.abort(Error{.code = Code::aborted, .message = "enough"});
   rank.guard.finish(false);
@@ -260,15 +265,10 @@ TEST(Guard, BothThatDivergedLatelyAreTold) {
 TEST(Guard, CallsOfAPublishHaveAnOrderOfTheirOwn) {
   TestTransport::Shared shared;
   Rank rank(shared, 0, 1, Guard::record);
-  const auto issue = [&](Phase phase, std::string_view purposes) {
-    rank.position.phase = phase;
-    for (std::size_t i = 0; i < purposes.size(); ++i)
-      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(purposes.substr(i, 1))));
-  };
   for (const std::string_view publish : {"ocv", "", "ocv", "", "ocvv"}) {
     ++rank.position.step;
-    issue(Phase::exchange, "ab");
-    issue(Phase::save, publish);
+    issue(rank, Phase::exchange, "ab");
+    issue(rank, Phase::save, publish);
   }
   rank.guard.finish(false);
   EXPECT_THAT(divergences_of(rank), ElementsAre("3: dp[0] call 19 barrier v, step 9"));
@@ -277,15 +277,10 @@ TEST(Guard, CallsOfAPublishHaveAnOrderOfTheirOwn) {
 TEST(Guard, ACallThatASaveFindsLeftOutIsTold) {
   TestTransport::Shared shared;
   Rank rank(shared, 0, 1, Guard::record);
-  const auto issue = [&](Phase phase, std::string_view purposes) {
-    rank.position.phase = phase;
-    for (std::size_t i = 0; i < purposes.size(); ++i)
-      EXPECT_TRUE(rank.guard.barrier(group_of(0, 1), call_for(purposes.substr(i, 1))));
-  };
-  issue(Phase::exchange, "abc");
+  issue(rank, Phase::exchange, "abc");
   ++rank.position.step;
-  issue(Phase::exchange, "ab");
-  issue(Phase::save, "s");
+  issue(rank, Phase::exchange, "ab");
+  issue(rank, Phase::save, "s");
   rank.guard.finish(false);
   EXPECT_THAT(divergences_of(rank), ElementsAre("1: dp[0] call 5 barrier c, step 5"));
 }
