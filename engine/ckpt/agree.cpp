@@ -12,14 +12,14 @@ bool ends_the_call(const Error& error) {
 
 bool is_damage(const Error& error) { return error.code == Code::corrupted || error.code == Code::io_error; }
 
-Value encode_ok() {
-  const std::int64_t ok = 0;
+Value encode_ok(int rank) {
+  const std::uint64_t ok = word_of(rank, true);
   return Value::copy_of(DType::u8, Shape{static_cast<std::int64_t>(sizeof(ok))}, std::as_bytes(std::span(&ok, 1)));
 }
 
-Value encode_error(const Error& error) {
+Value encode_error(int rank, const Error& error) {
   WireWriter out;
-  out.number(std::uint64_t{1});
+  out.number(word_of(rank, false));
   out.number(static_cast<std::uint32_t>(error.code));
   out.number(static_cast<std::uint8_t>(error.retryable ? 1 : 0));
   out.number(static_cast<std::uint8_t>(error.injected ? 1 : 0));
@@ -28,7 +28,9 @@ Value encode_error(const Error& error) {
   return out.value();
 }
 
-Value encode_status(const Status& status) { return status ? encode_ok() : encode_error(status.error()); }
+Value encode_status(int rank, const Status& status) {
+  return status ? encode_ok(rank) : encode_error(rank, status.error());
+}
 
 std::optional<Error> error_in(const Value& given, int rank) {
   if (!given || given.is_pack()) {
@@ -36,7 +38,11 @@ std::optional<Error> error_in(const Value& given, int rank) {
   }
   WireReader in(given.text());
   const auto word = in.number<std::uint64_t>();
-  if (in.ok() && word == 0) return std::nullopt;
+  if (in.ok() && word == word_of(rank, true)) return std::nullopt;
+  if (in.ok() && word != word_of(rank, false)) {
+    return Error{.code = Code::mismatch,
+                 .message = fmt::format("in the place of what rank {} gives stands what another rank gave", rank)};
+  }
   Error error;
   error.code = static_cast<Code>(in.number<std::uint32_t>());
   error.retryable = in.number<std::uint8_t>() != 0;
@@ -46,7 +52,7 @@ std::optional<Error> error_in(const Value& given, int rank) {
   if (!in.at_end() || error.code > Code::internal) {
     return Error{.code = Code::corrupted, .message = fmt::format("what rank {} gave is not whole", rank)};
   }
-  if (rank >= 0) error.message = fmt::format("rank {}: {}", rank, error.message);
+  error.message = fmt::format("rank {}: {}", rank, error.message);
   return error;
 }
 

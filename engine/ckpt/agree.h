@@ -1,7 +1,9 @@
 // Exchanges: how ranks learn of each other's success before anyone goes on. What a rank gives begins with a word that
-// is 0 if all is well; else an error follows, which then is everybody's.
+// says whose it is and whether all is well; else an error follows, which then is everybody's. A rank whose exchange did
+// not come about may be left with its own word in the place of another's: that is no agreement.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -16,10 +18,13 @@ bool ends_the_call(const Error& error);
 // A file that is there, or should be, does not give what was written. Damage only if another rank says so too.
 bool is_damage(const Error& error);
 
-Value encode_ok();
-Value encode_error(const Error& error);
-Value encode_status(const Status& status);
-// The error in what a rank gave, if it is one. `rank` >= 0 is named in its message.
+constexpr std::uint64_t word_of(int rank, bool well) {
+  return (static_cast<std::uint64_t>(rank) + 1) << 1 | static_cast<std::uint64_t>(well ? 0 : 1);
+}
+Value encode_ok(int rank);
+Value encode_error(int rank, const Error& error);
+Value encode_status(int rank, const Status& status);
+// The error in what `rank` gave, if it is one; its message names the rank. Code::mismatch if another rank gave it.
 std::optional<Error> error_in(const Value& given, int rank);
 
 struct Agreed {

@@ -14,7 +14,7 @@ Status Protocol::claim_attempt(const CheckpointContext& ctx) {
   if (ctx.coordinator()) {
     const Status claimed = catalog_for(ctx.job, ctx.parts.compute).claim(ctx.parts.files, ctx.attempt);
     if (!claimed && ends_the_call(claimed.error())) return claimed.error();
-    word = encode_status(claimed);
+    word = encode_status(ctx.world.me, claimed);
   }
   FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.claim", word));
   if (told.failure) return *told.failure;
@@ -52,7 +52,9 @@ Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
   catalog_for(ctx.job, ctx.parts.compute);
   const auto mine = survey(ctx.parts.files);
   if (!mine && ends_the_call(mine.error())) return mine.error();
-  FD_TRY(const Agreed all, agree(ctx, "checkpoint.survey", mine ? encode_survey(*mine) : encode_error(mine.error())));
+  const int me = ctx.world.me;
+  FD_TRY(const Agreed all,
+         agree(ctx, "checkpoint.survey", mine ? encode_survey(me, *mine) : encode_error(me, mine.error())));
   if (all.failure) return *all.failure;
   std::vector<Survey> surveys;
   for (const Value& part : all.all.parts()) {

@@ -24,15 +24,15 @@ using Json = nlohmann::ordered_json;
 Value bytes(std::string_view text) { return Value::copy_of(text); }
 
 TEST(WordOfARank, ThatIsNotWholeIsAnErrorWhichNamesTheRank) {
-  EXPECT_FALSE(error_in(encode_ok(), 3).has_value());
-  for (const Value& nothing : {Value(), Value::pack({encode_ok()})}) {
+  EXPECT_FALSE(error_in(encode_ok(3), 3).has_value());
+  for (const Value& nothing : {Value(), Value::pack({encode_ok(3)})}) {
     const auto error = error_in(nothing, 3);
     ASSERT_TRUE(error.has_value());
     EXPECT_EQ(error->code, Code::corrupted);
     EXPECT_EQ(error->message, "rank 3 gave nothing");
   }
   const Error sent{.code = Code::io_error, .message = "m", .hint = "h", .retryable = true, .injected = true};
-  const std::string whole(encode_error(sent).text());
+  const std::string whole(encode_error(3, sent).text());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto error = error_in(bytes(whole.substr(0, size)), 3);
     ASSERT_TRUE(error.has_value()) << size;
@@ -45,16 +45,26 @@ TEST(WordOfARank, ThatIsNotWholeIsAnErrorWhichNamesTheRank) {
   EXPECT_EQ(error_in(bytes(code), 3)->code, Code::corrupted);
 }
 
-TEST(WordOfARank, KeepsTheErrorAndNamesARankOnlyIfThereIsOne) {
+TEST(WordOfARank, KeepsTheErrorAndNamesTheRank) {
   const Error sent{.code = Code::no_space, .message = "m", .hint = "h", .retryable = true, .injected = true};
-  const auto named = error_in(encode_status(Status(Error(sent))), 2);
+  const auto named = error_in(encode_status(2, Status(Error(sent))), 2);
   EXPECT_EQ(named->code, Code::no_space);
   EXPECT_EQ(named->message, "rank 2: m");
   EXPECT_EQ(named->hint, "h");
   EXPECT_TRUE(named->retryable);
   EXPECT_TRUE(named->injected);
-  EXPECT_EQ(error_in(encode_error(sent), -1)->message, "m");
-  EXPECT_FALSE(error_in(encode_status(Status()), -1).has_value());
+  EXPECT_FALSE(error_in(encode_status(2, Status()), 2).has_value());
+}
+
+// As a rank is left that did not take part in the exchange, and goes on with what it gave in all places.
+TEST(WordOfARank, InThePlaceOfAnothersIsNoWordOfThat) {
+  const Error sent{.code = Code::io_error, .message = "m"};
+  for (const Value& of_rank_0 : {encode_ok(0), encode_error(0, sent)}) {
+    const auto error = error_in(of_rank_0, 1);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->code, Code::mismatch);
+    EXPECT_EQ(error->message, "in the place of what rank 1 gives stands what another rank gave");
+  }
 }
 
 TEST(Errors, OnlyDeathFencingAndAbortEndTheCallAndOnlyBadBytesAreDamage) {

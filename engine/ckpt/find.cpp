@@ -75,12 +75,12 @@ Result<std::optional<Damage>> Protocol::judge(const CheckpointContext& ctx, cons
     auto seen = verify(files, ctx.parts.compute, expectation, id, scope);
     if (seen) {
       manifest = *std::move(seen);
-      return encode_ok();
+      return encode_ok(ctx.world.me);
     }
     Error error = std::move(seen).error();
     if (ends_the_call(error)) return error;
     error.retryable = may_be_late(error) && ctx.parts.clock.now() < patience_end;
-    return encode_error(error);
+    return encode_error(ctx.world.me, error);
   };
   for (int looks = 0; looks < looks_max;) {
     FD_TRY(const Value mine, look(share));
@@ -104,7 +104,7 @@ Result<std::optional<Damage>> Protocol::judge(const CheckpointContext& ctx, cons
 
     // Another rank looks, and the one that complained looks again, both past their caches.
     const int confirmer = reader_of(ctx.job, ctx.world.size(), reporter);
-    Value again = encode_ok();
+    Value again = encode_ok(ctx.world.me);
     if (ctx.world.me == reporter || ctx.world.me == confirmer) {
       FD_TRY(again, look(Scope{.drop_caches = true}));
     }
@@ -218,7 +218,7 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
     if (settled && !result.damaged.empty()) settled = reject(ctx, result.damaged);
     if (settled) settled = record_seen(ctx, result.accepted);
     if (!settled && ends_the_call(settled.error())) return settled.error();
-    word = encode_status(settled);
+    word = encode_status(ctx.world.me, settled);
   }
   FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.found", word));
   if (told.failure) return *told.failure;

@@ -53,7 +53,7 @@ TEST(Listing, ThatIsCutIsRefusedAndTwoThatContradictEachOtherToo) {
   survey.manifests = {id(4), id(2)};
   survey.claims = {1, 2};
   survey.seen = {{.attempt = 1}, {.attempt = 2, .accepted = {id(4)}}};
-  const std::string whole(encode_survey(survey).text());
+  const std::string whole(encode_survey(0, survey).text());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(refusal(decode_survey(Value::copy_of(std::string_view(whole).substr(0, size)))).code, Code::corrupted);
   }
@@ -289,7 +289,7 @@ class CutsTheWord final : public ForwardingCollectives {
   using ForwardingCollectives::ForwardingCollectives;
   Result<Value> broadcast(const Group& group, const Value& value, int root, const Call& call) override {
     FD_TRY(Value told, inner_.broadcast(group, value, root, call));
-    return call.purpose == "checkpoint.commit" ? encode_ok() : told;
+    return call.purpose == "checkpoint.commit" ? encode_ok(0) : told;
   }
 };
 

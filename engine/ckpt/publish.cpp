@@ -150,7 +150,7 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
       if (!opened && ends_the_call(opened.error())) return opened.error();
       if (!opened) emit_failure(ctx, current.id, opened.error(), false);
     }
-    word = encode_status(opened);
+    word = encode_status(ctx.world.me, opened);
   }
   FD_TRY(const Agreed opened, tell_all(ctx, current.purpose("checkpoint.open"), word));
   if (opened.failure) return opened.failure;
@@ -172,7 +172,8 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     emit_failure(ctx, current.id, written.error(), false);
   }
   FD_TRY(const Agreed all,
-         agree(ctx, current.purpose("checkpoint.shards"), written ? encoded->report : encode_error(written.error())));
+         agree(ctx, current.purpose("checkpoint.shards"),
+               written ? encoded->report : encode_error(ctx.world.me, written.error())));
   current.reports = all.all;
   return all.failure;
 }
@@ -197,12 +198,13 @@ Result<std::optional<Error>> Protocol::commit_try(const CheckpointContext& ctx, 
     if (committed) {
       emit_about(ctx, EventKind::committed, current.id, current.name);
       const Digest digest = text->digest();
-      word = Value::copy_of(std::array<std::int64_t, 3>{0, static_cast<std::int64_t>(digest.high),
+      word = Value::copy_of(std::array<std::int64_t, 3>{static_cast<std::int64_t>(word_of(ctx.world.me, true)),
+                                                        static_cast<std::int64_t>(digest.high),
                                                         static_cast<std::int64_t>(digest.low)});
     } else {
       if (ends_the_call(committed.error())) return committed.error();
       emit_failure(ctx, current.id, committed.error(), false);
-      word = encode_error(committed.error());
+      word = encode_error(ctx.world.me, committed.error());
     }
   }
   FD_TRY(const Agreed told, tell_all(ctx, current.purpose("checkpoint.commit"), word));
@@ -222,7 +224,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     if (ends_the_call(restored.error())) return restored.error();
     emit_failure(ctx, current.id, restored.error(), false);
   }
-  FD_TRY(const Agreed all, agree(ctx, current.purpose("checkpoint.trial_restore"), encode_status(restored)));
+  FD_TRY(const Agreed all, agree(ctx, current.purpose("checkpoint.trial_restore"), encode_status(ctx.world.me, restored)));
   if (all.failure) return all.failure;
   Value word;
   if (ctx.coordinator()) {
@@ -233,7 +235,7 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
       if (ends_the_call(marked.error())) return marked.error();
       emit_failure(ctx, current.id, marked.error(), false);
     }
-    word = encode_status(marked);
+    word = encode_status(ctx.world.me, marked);
   }
   FD_TRY(const Agreed told, tell_all(ctx, current.purpose("checkpoint.validated"), word));
   return told.failure;

@@ -35,7 +35,7 @@ void try_seen(std::string_view bytes, bool repaired) {
 
 void try_survey(std::string_view bytes) {
   const auto survey = decode_survey(Value::copy_of(bytes));
-  FD_CHECK(!survey || decode_survey(encode_survey(*survey)), "a listing cannot be read again");
+  FD_CHECK(!survey || decode_survey(encode_survey(0, *survey)), "a listing cannot be read again");
 }
 
 void run(const std::uint8_t* data, std::size_t size) {

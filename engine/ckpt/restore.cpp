@@ -52,9 +52,9 @@ Result<Assembled> assemble_state(const CheckpointContext& ctx, const ManifestVie
   return assembled;
 }
 
-Value encode_taken(const RestorePlan& plan) {
+Value encode_taken(int rank, const RestorePlan& plan) {
   WireWriter out;
-  out.number(std::uint64_t{0});
+  out.number(word_of(rank, true));
   const auto taken = plan.taken();
   out.raw({reinterpret_cast<const char*>(taken.data()), taken.size()});
   return out.value();
@@ -88,8 +88,10 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
   const CheckpointId id = *found.chosen;
   const auto assembled = assemble_state(ctx, found.manifest, structure_of(into));
   if (!assembled && ends_the_call(assembled.error())) return assembled.error();
+  const int me = ctx.world.me;
   FD_TRY(const Agreed all,
-         agree(ctx, "checkpoint.restore", assembled ? encode_taken(assembled->plan) : encode_error(assembled.error())));
+         agree(ctx, "checkpoint.restore",
+               assembled ? encode_taken(me, assembled->plan) : encode_error(me, assembled.error())));
   if (all.failure) return *all.failure;
   FD_TRY_VOID(all_taken(found.manifest, all.all));
   if (!found.validated) {
@@ -104,7 +106,7 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
               .a = id.trial,
               .name = ctx.parts.observer.intern(to_string(id))});
       }
-      word = encode_status(marked);
+      word = encode_status(ctx.world.me, marked);
     }
     FD_TRY(const Agreed told, tell_all(ctx, "checkpoint.validated", word));
     if (told.failure) return *told.failure;

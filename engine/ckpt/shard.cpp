@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/manifest.h"
 #include "engine/ckpt/structure.h"
 #include "engine/ckpt/wire.h"
@@ -84,7 +85,7 @@ Result<Value> run_encode(std::span<const std::byte> bytes, std::span<Value> inpu
              "group {} does not hold the {} elements of {} it declares", state[g].name, state[g].count,
              to_string(state[g].dtype));
   }
-  ReportHead head{.scalars = scalars};
+  ReportHead head{.word = word_of(scalars.rank, true), .scalars = scalars};
   ShardHeader header{.id = {.step = scalars.step, .attempt = scalars.attempt, .trial = scalars.trial},
                      .rank = scalars.rank,
                      .world = scalars.world,

@@ -45,7 +45,7 @@ struct EncodeScalars {
 
 // The fixed front of a report: what a rank says of the three files it wrote. Behind it follow, per file, its pieces.
 struct ReportHead {
-  std::uint64_t ok = 0;  // 0: a report; an error that is sent in its place begins with another number (agree.h)
+  std::uint64_t word = 0;  // whose report it is; an error that is sent in its place begins with another one (agree.h)
   EncodeScalars scalars;
   std::array<std::int64_t, shard_kind_count> sizes{};
   std::array<Digest, shard_kind_count> digests{};

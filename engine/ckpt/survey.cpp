@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "engine/base/text.h"
+#include "engine/ckpt/agree.h"
 #include "engine/ckpt/wire.h"
 
 namespace firedrill {
@@ -46,9 +47,9 @@ void merge_ids(std::vector<CheckpointId>& into, const std::vector<CheckpointId>&
 
 }  // namespace
 
-Value encode_survey(const Survey& survey) {
+Value encode_survey(int rank, const Survey& survey) {
   WireWriter out;
-  out.number(std::uint64_t{0});
+  out.number(word_of(rank, true));
   write_ids(out, survey.manifests);
   write_ids(out, survey.validated);
   write_ids(out, survey.rejected);

@@ -10,7 +10,8 @@
 
 namespace firedrill {
 
-Value encode_survey(const Survey& survey);  // begins with a word of 0 (agree.h)
+// `rank` is whose listing it is.
+Value encode_survey(int rank, const Survey& survey);
 Result<Survey> decode_survey(const Value& encoded);
 
 // What any of them lists. Errors: mismatch (two of them read different contents of one .seen file).
