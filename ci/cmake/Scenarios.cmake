@@ -75,6 +75,7 @@ firedrill_scenario(scale/hybrid_64_ranks sim)
 firedrill_scenario(scale/thousand_ranks sim)  # a thousand processes do not fit on a small machine
 firedrill_scenario(collective/skip_call sim process)
 firedrill_scenario(collective/skip_sharded_sum sim process)
+firedrill_scenario(collective/skip_trial_restore sim)
 firedrill_scenario(collective/duplicate_call sim process)
 firedrill_scenario(collective/wrong_count sim process)
 firedrill_scenario(collective/wrong_dtype sim process)

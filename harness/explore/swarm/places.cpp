@@ -51,4 +51,19 @@ bool Places::draw(Rng& rng, FaultSpec& fault) {
   return false;
 }
 
+Result<bool> PlacesOfGrounds::draw(const std::string& ground, const std::function<Result<Census>()>& census, Rng& rng,
+                                   FaultSpec& fault) {
+  Ground* here = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    here = &grounds_[ground];
+  }
+  const std::lock_guard lock(here->mutex);
+  if (!here->places) {
+    FD_TRY(Census counted, census());
+    here->places.emplace(std::move(counted));
+  }
+  return here->places->draw(rng, fault);
+}
+
 }  // namespace firedrill

@@ -1,17 +1,23 @@
 // Places: where in the runs of one job variant and layout a fault of a kind fires, learned from a run that is killed
 // once in the middle, so that the attempt behind a restart is known too.
 //
-// Threads: one. Errors: none; a kind without a place has an empty list.
+// Threads: one for Places; PlacesOfGrounds serves all that draw. Errors: of the census; a kind without a place has an
+// empty list.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "engine/base/digest.h"
+#include "engine/base/result.h"
 #include "engine/base/rng.h"
 #include "faults/census.h"
 #include "harness/explore/swarm/weights.h"
@@ -39,6 +45,22 @@ class Places {
   // By kind, target, whether it is behind a restart, and path.
   std::map<std::tuple<FaultKind, Target, bool, std::string>, std::shared_ptr<const ByPhase>> known_;
   std::map<Digest, std::shared_ptr<const ByPhase>> lists_;  // many kinds have the same
+};
+
+// Those of many job variants and layouts, each counted once.
+class PlacesOfGrounds {
+ public:
+  // Draws as Places does. `census` is asked for when it is the first time for this ground.
+  Result<bool> draw(const std::string& ground, const std::function<Result<Census>()>& census, Rng& rng,
+                    FaultSpec& fault);
+
+ private:
+  struct Ground {
+    std::mutex mutex;  // of one ground, so that a count for it holds up nobody who draws in another
+    std::optional<Places> places;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Ground> grounds_;
 };
 
 }  // namespace firedrill

@@ -101,16 +101,23 @@ void go_beyond(Rng& rng, Plan& plan) {
 
 }  // namespace
 
-Swarm::Swarm(Plan base, const SwarmOptions& options)
+Swarm::Swarm(Plan base, const SwarmOptions& options, std::shared_ptr<PlacesOfGrounds> places)
     : base_(std::move(base)),
       options_(options),
       variants_(job_variants(base_.job, options.variants_max, base_.seed)),
-      weights_(weights_of(options.weights, base_.world)) {
+      weights_(weights_of(options.weights, base_.world)),
+      places_(places ? std::move(places) : std::make_shared<PlacesOfGrounds>()) {
   for (const Job& job : variants_) {
     std::vector<Layout> layouts = {base_.layout};
     if (options_.other_layouts) layouts = drill_layouts(job, options_.ranks_max);
     layouts_.push_back(std::move(layouts));
+    run_ids_.push_back(run_id_of(job));
   }
+}
+
+std::string Swarm::ground_of(const Plan& plan) {
+  const std::string again = plan.recovery.layout ? to_string(*plan.recovery.layout) : std::string();
+  return fmt::format("{} / {} / {}", key_of(plan.job), to_string(plan.layout), again);
 }
 
 Swarm::Kinds Swarm::draw_kinds(Rng& rng) const {
@@ -128,7 +135,7 @@ Swarm::Kinds Swarm::draw_kinds(Rng& rng) const {
 void Swarm::draw_job_and_layouts(Rng& rng, Plan& plan) const {
   const auto variant = static_cast<std::size_t>(rng.below(variants_.size()));
   plan.job = variants_[variant];
-  plan.run_id = run_id_of(plan.job);
+  plan.run_id = run_ids_[variant];
   if (!options_.other_layouts) return;
   const std::vector<Layout>& layouts = layouts_[variant];
   plan.layout = any_of(rng, layouts);
@@ -155,13 +162,10 @@ Swarm::Kinds Swarm::only_kills() {
   return kinds;
 }
 
-Result<Places*> Swarm::places_for(Session& session, const Plan& plan, int attempt) {
-  const Layout& layout = plan.layout_of(attempt);
-  std::string key = fmt::format("{} {}", key_of(plan.job), to_string(layout));
-  const auto known = places_.find(key);
-  if (known != places_.end()) return &known->second;
-  FD_TRY(Census census, session.census(counted_plan(plan, layout)));
-  return &places_.emplace(std::move(key), Places(std::move(census))).first->second;
+Result<bool> Swarm::draw_place(Session& session, Rng& rng, const Plan& plan, FaultSpec& fault) {
+  const Layout& layout = plan.layout_of(*fault.at.attempt);
+  const auto census = [&] { return session.census(counted_plan(plan, layout)); };
+  return places_->draw(fmt::format("{} {}", key_of(plan.job), to_string(layout)), census, rng, fault);
 }
 
 Status Swarm::draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& plan) {
@@ -174,8 +178,7 @@ Status Swarm::draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& p
   draw_target(rng, fault);
   plan.faults.push_back(fault);
   cover_damage(plan);
-  FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
-  const bool fires = places->draw(rng, plan.faults.back());
+  FD_TRY(const bool fires, draw_place(session, rng, plan, plan.faults.back()));
   if (fires && !has_twin(plan, plan.faults.back())) {
     draw_options(rng, plan, plan.faults.back());
   } else {
@@ -273,9 +276,8 @@ Status Swarm::move_fault(Session& session, Rng& rng, Plan& plan, std::size_t ind
   // What the options of a kind mean may hang on the place, as a peer does.
   moved = FaultSpec{.kind = fault.kind, .at = {.attempt = fault.at.attempt}, .may_not_fire = true};
   draw_target(rng, moved);
-  FD_TRY(Places* const places, places_for(session, plan, *fault.at.attempt));
-  if (!places->draw(rng, moved)) return {};
-  if (has_twin(plan, moved)) return {};
+  FD_TRY(const bool fires, draw_place(session, rng, plan, moved));
+  if (!fires || has_twin(plan, moved)) return {};
   draw_options(rng, plan, moved);
   fault = moved;
   return {};

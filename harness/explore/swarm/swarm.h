@@ -41,11 +41,13 @@ struct Drawn {
 class Swarm {
  public:
   // The seed of the base decides the variants; world, mutant, name and path go into every plan. The base's faults do
-  // not.
-  explicit Swarm(Plan base, const SwarmOptions& options = {});
+  // not. Swarms of one base may share their places.
+  explicit Swarm(Plan base, const SwarmOptions& options = {}, std::shared_ptr<PlacesOfGrounds> places = nullptr);
 
   const std::vector<Job>& variants() const { return variants_; }
   std::uint64_t seed() const { return base_.seed; }
+  // The job and the layouts of a plan: what its computations are the same with.
+  static std::string ground_of(const Plan& plan);
   // The session serves the censuses.
   Result<Drawn> draw(Session& session, std::uint64_t seed);
   // The parent, in a variant of this Swarm, with a fault more, less, elsewhere or drawn anew, under another layout, or
@@ -62,8 +64,8 @@ class Swarm {
   static Kinds only_kills();
   void draw_job_and_layouts(Rng& rng, Plan& plan) const;
   Status draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& plan);
-  // The places of the layout in which the attempt runs.
-  Result<Places*> places_for(Session& session, const Plan& plan, int attempt);
+  // Among the places of the layout in which its attempt runs. False: there is none.
+  Result<bool> draw_place(Session& session, Rng& rng, const Plan& plan, FaultSpec& fault);
   Status draw_faults(Session& session, Rng& rng, const Kinds& kinds, Plan& plan);
   Plan adopted(Rng& rng, const Plan& parent) const;
   Status edit(Session& session, Rng& rng, Plan& plan);
@@ -75,7 +77,8 @@ class Swarm {
   std::vector<Job> variants_;
   std::vector<std::vector<Layout>> layouts_;  // by variant
   KindWeights weights_;
-  std::map<std::string, Places> places_;
+  std::vector<std::string> run_ids_;          // by variant
+  std::shared_ptr<PlacesOfGrounds> places_;
 };
 
 // Turns on, in the layouts of the plan, what notices the damage that its faults do.

@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double progress_every = 0.5;  // seconds
+// Plans that a thread draws ahead, to run those of a job and layout in a row.
+constexpr std::uint64_t ahead_max = 4'096;
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
@@ -40,15 +42,29 @@ class Together {
     result_.corpus_plans = corpus_->plans().size();
   }
 
-  // The number of the next trial; nothing: it is enough.
-  std::optional<std::uint64_t> next() {
+  bool is_enough() {
     if (options_.stop != nullptr && *options_.stop) stopped_ = true;
     if (options_.seconds && seconds_since(began_) >= *options_.seconds) stopped_ = true;
-    if (stopped_ || failed_) return std::nullopt;
-    const std::uint64_t n = taken_++;
-    if (n >= trials_of_shard(options_)) return std::nullopt;
-    return options_.first + before_shard(options_) + n * options_.shards;
+    return stopped_ || failed_;
   }
+
+  // The numbers of the next trials of a thread: fewer towards the end, so that all threads end at about the same time.
+  // None: it is enough.
+  std::vector<std::uint64_t> next() {
+    std::vector<std::uint64_t> numbers;
+    if (is_enough()) return numbers;
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t left = trials_of_shard(options_) - taken_;
+    const auto threads = static_cast<std::uint64_t>(std::max(options_.jobs, 1));
+    const std::uint64_t count = std::min(left, std::clamp<std::uint64_t>(left / (2 * threads), 1, ahead_max));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      numbers.push_back(options_.first + before_shard(options_) + (taken_ + i) * options_.shards);
+    }
+    taken_ += count;
+    return numbers;
+  }
+
+  const std::shared_ptr<PlacesOfGrounds>& places() const { return places_; }
 
   std::optional<Plan> parent_for(std::uint64_t trial) {
     if (corpus_ == nullptr || trial % mutated_every != 1) return std::nullopt;
@@ -127,11 +143,12 @@ class Together {
   const TrialsOptions& options_;
   PlanCorpus* corpus_;
   const std::function<void(const TrialsResult&)>& progress_;
+  const std::shared_ptr<PlacesOfGrounds> places_ = std::make_shared<PlacesOfGrounds>();
   Clock::time_point began_ = Clock::now();
-  std::atomic<std::uint64_t> taken_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // of what follows, and of the corpus
+  std::uint64_t taken_ = 0;
   Clock::time_point told_ = began_;
   TrialsResult result_;
   Error error_;
@@ -140,17 +157,28 @@ class Together {
 class Worker {
  public:
   Worker(const Plan& base, const TrialsOptions& options, Together& together)
-      : options_(options), together_(together), swarm_(base, options.swarm), session_(options.session) {
+      : options_(options),
+        together_(together),
+        swarm_(base, options.swarm, together.places()),
+        session_(options.session) {
     const KindWeights weights = weights_of(options.swarm.weights, base.world);
     std::set<Reach> all;
     for (const Job& job : swarm_.variants()) all.merge(reachable(weights, job.checkpoint.catalog));
     together_.began_with(std::move(all), swarm_.variants().size(), session_.numerics_key(base.job));
   }
 
-  Status run(std::uint64_t number);
+  // Draws all of them, then runs them.
+  Status run(const std::vector<std::uint64_t>& numbers);
 
  private:
-  Result<Drawn> plan_for(std::uint64_t number, bool& from_corpus);
+  struct Planned {
+    std::uint64_t number = 0;
+    bool from_corpus = false;
+    Drawn drawn;
+    std::string ground;  // job and layouts
+  };
+  Result<Planned> plan_for(std::uint64_t number);
+  Status run(const Planned& planned);
   std::optional<TrialFailure> judge(const Drawn& drawn, const Trial& trial, bool& gave_up) const;
   std::optional<TrialFailure> repeat(const Plan& plan, const Trial& trial, Result<Trial> again, Trouble trouble);
   void keep(TrialFailure failure);
@@ -163,11 +191,13 @@ class Worker {
   std::string other_history_;  // of a repetition that differs
 };
 
-Result<Drawn> Worker::plan_for(std::uint64_t number, bool& from_corpus) {
+Result<Worker::Planned> Worker::plan_for(std::uint64_t number) {
   const std::uint64_t seed = number + swarm_.seed() * 0x9E3779B97F4A7C15ULL;
   const std::optional<Plan> parent = together_.parent_for(number);
-  from_corpus = parent.has_value();
-  return parent ? swarm_.mutate(session_, *parent, seed) : swarm_.draw(session_, seed);
+  Planned planned{.number = number, .from_corpus = parent.has_value()};
+  FD_TRY(planned.drawn, parent ? swarm_.mutate(session_, *parent, seed) : swarm_.draw(session_, seed));
+  planned.ground = Swarm::ground_of(planned.drawn.plan);
+  return planned;
 }
 
 std::optional<TrialFailure> Worker::judge(const Drawn& drawn, const Trial& trial, bool& gave_up) const {
@@ -205,9 +235,25 @@ std::optional<TrialFailure> Worker::repeat(const Plan& plan, const Trial& trial,
   return failure;
 }
 
-Status Worker::run(std::uint64_t number) {
-  Together::Part part;
-  FD_TRY(const Drawn drawn, plan_for(number, part.from_corpus));
+// Those on the same ground ask the memo for the same results: in a row they find them in the caches of the CPU.
+Status Worker::run(const std::vector<std::uint64_t>& numbers) {
+  std::vector<Planned> all;
+  for (const std::uint64_t number : numbers) {
+    if (together_.is_enough()) return {};
+    FD_TRY(Planned planned, plan_for(number));
+    all.push_back(std::move(planned));
+  }
+  std::ranges::stable_sort(all, {}, &Planned::ground);
+  for (const Planned& planned : all) {
+    if (together_.is_enough()) return {};
+    FD_TRY_VOID(run(planned));
+  }
+  return {};
+}
+
+Status Worker::run(const Planned& planned) {
+  const auto& [number, from_corpus, drawn, ground] = planned;
+  Together::Part part{.from_corpus = from_corpus};
   const std::uint64_t rechecks = session_.memo_counters().rechecks;
   const bool sim = drawn.plan.world == WorldKind::sim;
   part.drawn = &drawn;
@@ -278,8 +324,8 @@ Status Worker::keep_run(TrialFailure& failure) {
 
 void work(const Plan& base, const TrialsOptions& options, Together& together) {
   Worker worker(base, options, together);
-  while (const std::optional<std::uint64_t> number = together.next()) {
-    if (Status ran = worker.run(*number); !ran) return together.fail(std::move(ran).error());
+  for (auto numbers = together.next(); !numbers.empty(); numbers = together.next()) {
+    if (Status ran = worker.run(numbers); !ran) return together.fail(std::move(ran).error());
   }
 }
 
