@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/value.h"
@@ -25,6 +28,34 @@ struct TensorSlot {
   std::int64_t count() const { return length < 0 ? shape.count() : length; }
 };
 
+// The tensors of a group. Copies share them until one is changed: the list of a state goes to the trainer, to snapshots
+// and to the checkpoint protocol in each attempt, and names and places never change.
+class TensorList {
+ public:
+  TensorList() = default;
+  TensorList(std::initializer_list<TensorSlot> tensors) : list_(std::make_shared<std::vector<TensorSlot>>(tensors)) {}
+
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return list_ ? list_->size() : 0; }
+  const TensorSlot* begin() const { return list_ ? list_->data() : nullptr; }
+  const TensorSlot* end() const { return begin() + size(); }
+  const TensorSlot& front() const { return *begin(); }
+  const TensorSlot& operator[](std::size_t i) const { return (*list_)[i]; }
+  bool shares_with(const TensorList& other) const { return list_ == other.list_; }
+
+  TensorSlot& operator[](std::size_t i) { return own()[i]; }
+  void push_back(TensorSlot tensor) { own().push_back(std::move(tensor)); }
+  void pop_back() { own().pop_back(); }
+
+ private:
+  std::vector<TensorSlot>& own() {
+    if (!list_ || list_.use_count() > 1) list_ = std::make_shared<std::vector<TensorSlot>>(begin(), end());
+    return *list_;
+  }
+
+  std::shared_ptr<std::vector<TensorSlot>> list_;
+};
+
 // Which of a rank's shard files a group goes to.
 enum class ShardKind : std::uint8_t { model, optimizer, extra };
 inline constexpr int shard_kind_count = 3;
@@ -37,7 +68,7 @@ struct StateGroup {
   bool replicated = true;  // other ranks hold the same; each saves its share. Else: only this rank holds it
   int holder = 0;          // this one's number among the ranks that hold the same
   int holders = 0;         // how many they are; 0: all ranks, by rank
-  std::vector<TensorSlot> tensors;
+  TensorList tensors;
   Value value;  // one dimension; empty in a list that says what to restore
 };
 

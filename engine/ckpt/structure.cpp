@@ -80,7 +80,8 @@ bool same_structure(const StateView& a, const StateView& b) {
   const auto same_group = [&same_tensor](const StateGroup& x, const StateGroup& y) {
     return x.shard == y.shard && x.dtype == y.dtype && x.count == y.count && x.replicated == y.replicated &&
            x.holder == y.holder && x.holders == y.holders && x.name == y.name &&
-           std::equal(x.tensors.begin(), x.tensors.end(), y.tensors.begin(), y.tensors.end(), same_tensor);
+           (x.tensors.shares_with(y.tensors) ||
+            std::equal(x.tensors.begin(), x.tensors.end(), y.tensors.begin(), y.tensors.end(), same_tensor));
   };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_group);
 }

@@ -40,7 +40,8 @@ struct Fiber {
   std::uint64_t tie = 0;  // who is first among equals
   Time expiry = never;    // blocked: when it gives up waiting
   bool notified = false;  // blocked: it was woken and only waits for its time
-  std::size_t place = 0;  // in the scheduler's queue
+  std::size_t place = 0;  // in the scheduler's queue, or among those that wait
+  bool waits = false;     // which of the two
   WaitFor waits_for;
   int rank = -1;  // for messages
   std::string name;

@@ -26,6 +26,8 @@ void Scheduler::reset(const Schedule& schedule) {
   random_ = schedule.seed != 0 && !schedule.plain;
   rng_ = Rng(schedule.seed);
   queue_.clear();
+  waiting_.clear();
+  first_expiry_ = never;
   now_ = Time{0};
   switches_ = 0;
 }
@@ -47,6 +49,7 @@ RunStop Scheduler::run(Time limit) {
   stop_ = false;
   limit_ = limit;
   while (!stop_) {
+    queue_due_expiries();
     if (queue_.empty()) return alive_.empty() ? RunStop::idle : RunStop::stuck;
     if (queue_.front().time > limit_) return RunStop::limit;
     Fiber& next = pop();
@@ -65,7 +68,8 @@ Fiber& Scheduler::current() {
 void Scheduler::charge_exactly(Duration cost) {
   if (!current_ || cost.count() <= 0 || handling_exception()) return;
   const Entry entry{.time = now_ + cost, .tie = draw_tie(*current_), .fiber = current_};
-  if (!stop_ && entry.time <= limit_ && (queue_.empty() || entry.before(queue_.front()))) {
+  if (!stop_ && entry.time <= limit_ && entry.time < first_expiry_ &&
+      (queue_.empty() || entry.before(queue_.front()))) {
     now_ = entry.time;
     return;
   }
@@ -92,7 +96,7 @@ Woken Scheduler::block(Time expiry, const WaitFor& what) {
   self.expiry = expiry;
   self.waits_for = what;
   self.place = nowhere;
-  if (expiry != never) push({.time = expiry, .tie = draw_tie(self), .fiber = &self});
+  if (expiry != never) wait_until({.time = expiry, .tie = draw_tie(self), .fiber = &self});
   yield();
   return self.notified ? Woken::notified : Woken::expired;
 }
@@ -158,6 +162,7 @@ void Scheduler::activate(Fiber& fiber) {
 
 void Scheduler::yield() {
   Fiber& self = pool_.running();
+  queue_due_expiries();
   if (stop_ || queue_.empty() || queue_.front().time > limit_) {
     current_ = nullptr;
     pool_.switch_to(pool_.outside());
@@ -175,7 +180,36 @@ void Scheduler::task_ended(Fiber& fiber) {
   yield();
 }
 
-// The queue: a binary heap in which every fiber knows its place.
+// Those that wait, and the queue, a binary heap. A fiber knows its place in either.
+
+void Scheduler::wait_until(const Entry& expiry) {
+  expiry.fiber->time = expiry.time;
+  expiry.fiber->tie = expiry.tie;
+  expiry.fiber->waits = true;
+  expiry.fiber->place = waiting_.size();
+  waiting_.push_back(expiry);
+  first_expiry_ = std::min(first_expiry_, expiry.time);
+}
+
+void Scheduler::wait_no_more(Fiber& fiber) {
+  const std::size_t place = fiber.place;
+  waiting_[place] = waiting_.back();
+  waiting_[place].fiber->place = place;
+  waiting_.pop_back();
+  if (waiting_.empty()) first_expiry_ = never;
+  fiber.waits = false;
+  fiber.place = nowhere;
+}
+
+void Scheduler::queue_due_expiries() {
+  while (!waiting_.empty() && (queue_.empty() || first_expiry_ <= queue_.front().time)) {
+    const Entry first = *std::ranges::min_element(waiting_, [](const Entry& a, const Entry& b) { return a.before(b); });
+    first_expiry_ = first.time;
+    if (!queue_.empty() && first.time > queue_.front().time) return;
+    wait_no_more(*first.fiber);
+    push(first);
+  }
+}
 
 void Scheduler::place_at(std::size_t place, const Entry& entry) {
   queue_[place] = entry;
@@ -204,12 +238,14 @@ Fiber& Scheduler::pop() {
 
 void Scheduler::set_time(Fiber& fiber, Time time) {
   const Entry entry{.time = time, .tie = draw_tie(fiber), .fiber = &fiber};
+  if (fiber.waits) wait_no_more(fiber);
   if (fiber.place == nowhere) return push(entry);
   fiber.time = time;
   fiber.tie = entry.tie;
   queue_[fiber.place] = entry;
-  sift_up(fiber.place);
-  sift_down(fiber.place);
+  const std::size_t before = fiber.place;
+  sift_up(before);
+  if (fiber.place == before) sift_down(before);
 }
 
 void Scheduler::sift_up(std::size_t place) {

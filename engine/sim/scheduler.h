@@ -101,7 +101,10 @@ class Scheduler {
   std::uint64_t draw_tie(const Fiber& fiber) { return random_ ? rng_.next() : fiber.order; }
   void push(const Entry& entry);
   Fiber& pop();
-  void set_time(Fiber& fiber, Time time);  // of a fiber in the queue
+  void wait_until(const Entry& expiry);
+  void wait_no_more(Fiber& fiber);
+  void queue_due_expiries();  // those that may come before the first in the queue
+  void set_time(Fiber& fiber, Time time);
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
   void place_at(std::size_t place, const Entry& entry);
@@ -112,7 +115,9 @@ class Scheduler {
   FiberPool& pool_;
   Rng rng_{0};
   bool random_ = false;
-  std::vector<Entry> queue_;  // binary heap: ready fibers at their time, blocked ones at their expiry
+  std::vector<Entry> queue_;    // binary heap: ready fibers at their time
+  std::vector<Entry> waiting_;  // blocked ones at their expiry, in no order: nearly all are woken before
+  Time first_expiry_ = never;   // of these, or earlier than that
   std::vector<Fiber*> alive_;
   Fiber* current_ = nullptr;
   Time now_{0};
