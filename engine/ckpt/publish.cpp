@@ -171,9 +171,8 @@ Result<std::optional<Error>> Protocol::save_shards(const CheckpointContext& ctx,
     if (ends_the_call(written.error())) return written.error();
     emit_failure(ctx, current.id, written.error(), false);
   }
-  FD_TRY(const Agreed all,
-         agree(ctx, current.purpose("checkpoint.shards"),
-               written ? encoded->report : encode_error(ctx.world.me, written.error())));
+  FD_TRY(const Agreed all, agree(ctx, current.purpose("checkpoint.shards"),
+                                 written ? encoded->report : encode_error(ctx.world.me, written.error())));
   current.reports = all.all;
   return all.failure;
 }
@@ -224,7 +223,8 @@ Result<std::optional<Error>> Protocol::validate_try(const CheckpointContext& ctx
     if (ends_the_call(restored.error())) return restored.error();
     emit_failure(ctx, current.id, restored.error(), false);
   }
-  FD_TRY(const Agreed all, agree(ctx, current.purpose("checkpoint.trial_restore"), encode_status(ctx.world.me, restored)));
+  FD_TRY(const Agreed all,
+         agree(ctx, current.purpose("checkpoint.trial_restore"), encode_status(ctx.world.me, restored)));
   if (all.failure) return all.failure;
   Value word;
   if (ctx.coordinator()) {

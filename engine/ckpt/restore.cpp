@@ -89,9 +89,8 @@ Status Protocol::restore(const CheckpointContext& ctx, const FindResult& found, 
   const auto assembled = assemble_state(ctx, found.manifest, structure_of(into));
   if (!assembled && ends_the_call(assembled.error())) return assembled.error();
   const int me = ctx.world.me;
-  FD_TRY(const Agreed all,
-         agree(ctx, "checkpoint.restore",
-               assembled ? encode_taken(me, assembled->plan) : encode_error(me, assembled.error())));
+  FD_TRY(const Agreed all, agree(ctx, "checkpoint.restore",
+                                 assembled ? encode_taken(me, assembled->plan) : encode_error(me, assembled.error())));
   if (all.failure) return *all.failure;
   FD_TRY_VOID(all_taken(found.manifest, all.all));
   if (!found.validated) {

@@ -77,7 +77,7 @@ class Swarm {
   std::vector<Job> variants_;
   std::vector<std::vector<Layout>> layouts_;  // by variant
   KindWeights weights_;
-  std::vector<std::string> run_ids_;          // by variant
+  std::vector<std::string> run_ids_;  // by variant
   std::shared_ptr<PlacesOfGrounds> places_;
 };
 
