@@ -44,6 +44,35 @@ class Seen {
   CallSite site_;
 };
 
+// A place as a number that sorts as places do: far faster than they.
+constexpr int nth_bits = 20;
+constexpr int phase_bits = 4;
+constexpr int step_bits = 24;
+static_assert(phase_count <= 1 << phase_bits);
+
+std::uint64_t packed(const FaultPlace& place) {
+  FD_CHECK(place.step >> step_bits == 0 && place.nth >> nth_bits == 0,
+           "call {} of step {} is beyond what a census holds", place.nth, place.step);
+  std::uint64_t word = static_cast<std::uint64_t>(place.rank);
+  word = word << step_bits | static_cast<std::uint64_t>(place.step);
+  word = word << phase_bits | static_cast<std::uint64_t>(place.phase);
+  return word << nth_bits | static_cast<std::uint64_t>(place.nth);
+}
+
+FaultPlace unpacked(std::uint64_t word) {
+  const auto take = [&word](int bits) {
+    const std::uint64_t low = word & ((std::uint64_t{1} << bits) - 1);
+    word >>= bits;
+    return low;
+  };
+  FaultPlace place;
+  place.nth = static_cast<int>(take(nth_bits));
+  place.phase = static_cast<Phase>(take(phase_bits));
+  place.step = static_cast<std::int64_t>(take(step_bits));
+  place.rank = static_cast<int>(word);
+  return place;
+}
+
 }  // namespace
 
 std::int32_t Census::number_of(std::string_view path) {
@@ -87,7 +116,7 @@ void TaskCensus::waits_for(std::optional<std::size_t> call) {
 }
 
 std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
-  std::vector<FaultPlace> places;
+  std::vector<std::uint64_t> words;  // places
   Seen seen(census);
   std::array<bool, seam_op_count> possible{};  // most calls are none of the kind's
   for (int op = 0; op < seam_op_count; ++op) {
@@ -107,16 +136,15 @@ std::vector<FaultPlace> places_of(const FaultSpec& like, const Census& census) {
       if (!trigger.hit(position, seen.site(call))) continue;
       // Only a call that another one comes ahead of can be held back.
       if (like.kind == FaultKind::reorder_calls && !call.overtaken) continue;
-      places.push_back({.rank = task.rank, .step = call.step, .phase = call.phase, .nth = trigger.counted(call.phase)});
+      words.push_back(
+          packed({.rank = task.rank, .step = call.step, .phase = call.phase, .nth = trigger.counted(call.phase)}));
     }
   }
-  std::ranges::sort(places, {}, [](const FaultPlace& place) {
-    const auto phase = static_cast<std::uint64_t>(place.phase);
-    return std::pair(static_cast<std::uint64_t>(place.rank) << 48 | static_cast<std::uint64_t>(place.step),
-                     phase << 32 | static_cast<std::uint64_t>(place.nth));
-  });
-  const auto repeated = std::ranges::unique(places);
-  places.erase(repeated.begin(), repeated.end());
+  std::vector<FaultPlace> places;
+  places.reserve(words.size());
+  std::ranges::sort(words);
+  words.erase(std::ranges::unique(words).begin(), words.end());
+  for (const std::uint64_t word : words) places.push_back(unpacked(word));
   return places;
 }
 

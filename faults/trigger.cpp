@@ -23,6 +23,29 @@ bool kind_fits(FaultKind kind, const CallSite& call) {
          call.path.starts_with("manifests/");
 }
 
+namespace {
+
+// Where the call must be more than of the right operation.
+bool looks_closer(FaultKind kind) {
+  return kind == FaultKind::corrupt_payload || kind == FaultKind::exception || kind == FaultKind::bit_flip ||
+         kind == FaultKind::nan || kind == FaultKind::reorder_calls;
+}
+
+bool fit_the_same(const FaultKindInfo& a, const FaultKindInfo& b) {
+  return !looks_closer(a.kind) && !looks_closer(b.kind) && a.file_ops == b.file_ops && a.seams == b.seams &&
+         a.collective_ops == b.collective_ops && a.checkpoints_only == b.checkpoints_only &&
+         (a.harm == Harm::write_damaged) == (b.harm == Harm::write_damaged);
+}
+
+}  // namespace
+
+FaultKind first_like(FaultKind kind) {
+  for (const FaultKindInfo& info : fault_kinds()) {
+    if (info.kind == kind || fit_the_same(info, info_of(kind))) return info.kind;
+  }
+  return kind;
+}
+
 bool target_fits(const FaultSpec& fault, const CallSite& call) {
   if (fault.kind == FaultKind::exception) {
     return call.kernel == KernelKind::forward || call.kernel == KernelKind::backward ||

@@ -41,6 +41,8 @@ class Trigger {
 // Which operations the kind can be about at all; a call that it cannot be about is not counted. An empty path stands
 // for any.
 bool kind_fits(FaultKind kind, const CallSite& call);
+// The first kind that fits the same calls in all cases: one list of places serves both.
+FaultKind first_like(FaultKind kind);
 // Whether the call computes what the fault is to damage.
 bool target_fits(const FaultSpec& fault, const CallSite& call);
 

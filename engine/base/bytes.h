@@ -38,6 +38,11 @@ class ByteWriter {
     return *this;
   }
 
+  ByteWriter& reserve(std::size_t size) {
+    bytes_.reserve(size);
+    return *this;
+  }
+
   // Replaces what was written at `offset` before.
   template <class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void put(std::size_t offset, T value) {

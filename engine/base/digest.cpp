@@ -6,10 +6,20 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "engine/base/wide_hash.h"
+
 namespace firedrill {
 namespace {
 
+const bool is_wide = has_wide_hash();
+constexpr std::size_t long_from = 256;  // shorter inputs gain nothing
+
 Digest hash(const void* data, std::size_t size) {
+  if (size >= long_from && is_wide) {
+    Digest digest;
+    wide_hash(data, size, digest.high, digest.low);
+    return digest;
+  }
   const XXH128_hash_t value = XXH3_128bits(data, size);
   return Digest{.high = value.high64, .low = value.low64};
 }

@@ -35,13 +35,19 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
+  const std::vector<std::string_view> parts = split_in_place(text, separator);
+  return {parts.begin(), parts.end()};
+}
+
+std::vector<std::string_view> split_in_place(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  parts.reserve(8);
   std::size_t start = 0;
   for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator, start)) {
-    parts.emplace_back(text.substr(start, end - start));
+    parts.push_back(text.substr(start, end - start));
     start = end + 1;
   }
-  parts.emplace_back(text.substr(start));
+  parts.push_back(text.substr(start));
   return parts;
 }
 

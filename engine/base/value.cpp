@@ -132,16 +132,9 @@ void Value::fetch_from_device() const {
 Value Value::pack(std::span<const Value> parts) {
   detail::ValueRep* rep = allocate(DType::pack, Shape{static_cast<std::int64_t>(parts.size())}, parts.size_bytes());
   rep->size = parts.size();
+  for (const Value& part : parts) rep->bytes_of_parts += part.bytes_total();
   std::uninitialized_copy(parts.begin(), parts.end(), reinterpret_cast<Value*>(const_cast<std::byte*>(rep->data)));
   return Value(rep);
-}
-
-std::size_t Value::bytes_total() const {
-  if (!rep_) return 0;  // an empty part of a pack
-  if (!is_pack()) return size();
-  std::size_t total = 0;
-  for (const Value& part : parts()) total += part.bytes_total();
-  return total;
 }
 
 Digest Value::digest_recomputed() const {
@@ -175,11 +168,6 @@ Digest Value::compute_digest() const {
   rep_->digest = digest;
   rep_->digest_known.store(true, std::memory_order_release);
   return digest;
-}
-
-Digest Value::key() const {
-  const Digest content = digest();
-  return Digest{.high = content.high ^ rep_->type_word * 0xD6E8FEB86659FD93ULL, .low = content.low};
 }
 
 bool Value::same_as(const Value& other) const {

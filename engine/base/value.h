@@ -80,6 +80,7 @@ struct ValueRep {
   std::uint64_t type_word = 0;      // type and shape as one
   std::size_t size = 0;             // bytes of data; for a pack the number of parts
   const std::byte* data = nullptr;  // behind the header, or inside `parent`
+  std::size_t bytes_of_parts = 0;   // of a pack, of all below it
   ValueRep* parent = nullptr;       // a slice keeps its parent alive
   OnDevice* on_device = nullptr;    // of a Value that a device made
   Shape shape;
@@ -163,7 +164,10 @@ class Value {
   }
 
   // All bytes in memory, a pack's parts included (a part held twice counts twice).
-  std::size_t bytes_total() const;
+  std::size_t bytes_total() const {
+    if (rep_ == nullptr) return 0;  // an empty part of a pack
+    return is_pack() ? rep_->bytes_of_parts : size();
+  }
 
   // XXH3-128 of the bytes alone; of a pack, of the keys of its parts.
   // Debug builds hash again whenever it is asked for, and compare.
@@ -179,7 +183,10 @@ class Value {
   // Hashes the bytes now, whatever is known. For checks.
   Digest digest_recomputed() const;
   // Digest and type and shape as one: equal keys mean interchangeable as an input.
-  Digest key() const;
+  Digest key() const {
+    const Digest content = digest();
+    return Digest{.high = content.high ^ rep_->type_word * 0xD6E8FEB86659FD93ULL, .low = content.low};
+  }
   // Same type, shape and bytes.
   bool same_as(const Value& other) const;
 

@@ -129,11 +129,11 @@ Result<Survey::Seen> parse_seen(std::string_view text) {
   if (!last.starts_with(mark) || Digest::from_hex(last.substr(mark.size())) != digest_of(body)) {
     return damaged("its digest does not hold");
   }
-  const std::vector<std::string> lines = split(body, '\n');
+  const std::vector<std::string_view> lines = split_in_place(body, '\n');
   if (lines.size() < 3 || lines[0] != seen_schema || !lines[1].starts_with("attempt ")) {
     return damaged("it does not begin as such a record does");
   }
-  const auto attempt = parse_whole(std::string_view(lines[1]).substr(8));
+  const auto attempt = parse_whole(lines[1].substr(8));
   if (!attempt || *attempt > INT32_MAX) return damaged("its attempt is not a number");
   Survey::Seen seen{.attempt = static_cast<int>(*attempt)};
   for (std::size_t i = 2; i + 1 < lines.size(); ++i) {

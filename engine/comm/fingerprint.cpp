@@ -77,7 +77,9 @@ std::string differences(const Fingerprint& odd, const Fingerprint& usual) {
 }
 
 Value encode(const Fingerprint& print) {
+  constexpr std::size_t numbers = 64;  // and more than all of them take
   ByteWriter out;
+  out.reserve(numbers + print.purpose.size());
   out.number(static_cast<std::uint8_t>(print.op)).number(code_of(print.dtype)).number(code_of(print.reduce));
   out.number(print.count).number(print.root).number(print.sequence).number(print.step).text(print.purpose);
   return Value::copy_of(DType::u8, Shape{static_cast<std::int64_t>(out.size())}, out.bytes());

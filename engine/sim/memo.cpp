@@ -17,6 +17,8 @@ std::size_t hash_of(const void* identity) {
 // The words of a key: on the stack for all but very wide calls.
 class KeyWords {
  public:
+  static constexpr std::size_t most = 64;
+
   void add(std::uint64_t word) {
     if (used_ == words_.size()) {
       const Digest folded = digest();
@@ -29,13 +31,33 @@ class KeyWords {
   Digest digest() const { return digest_of(std::span(words_.data(), used_)); }
 
  private:
-  std::array<std::uint64_t, 64> words_;
+  std::array<std::uint64_t, most> words_;
   std::size_t used_ = 0;
 };
+
+// The same as with KeyWords where these are never folded.
+Digest short_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs,
+                 std::size_t count) {
+  std::array<std::uint64_t, KeyWords::most> words;
+  words[0] = kernel.id;
+  words[1] = scalars.size() << 32 | inputs.size();
+  std::uint64_t* next = &words[count - 2 * inputs.size()];
+  if (next != &words[2]) next[-1] = 0;  // the last word of the scalars may not be full
+  if (!scalars.empty()) std::memcpy(&words[2], scalars.data(), scalars.size());
+  for (const Value& input : inputs) {
+    const Digest key = input ? input.key() : Digest{};
+    *next++ = key.high;
+    *next++ = key.low;
+  }
+  return digest_of(std::span(words.data(), count));
+}
 
 }  // namespace
 
 Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs) {
+  const std::size_t count =
+      2 + (scalars.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) + 2 * inputs.size();
+  if (count <= KeyWords::most) return short_key(kernel, scalars, inputs, count);
   KeyWords words;
   words.add(kernel.id);
   words.add(scalars.size() << 32 | inputs.size());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/comm/tree.h"
@@ -272,7 +273,9 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
   if (bucket.cp->size() == 1) {
     for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
       for (Slots* slots : of_lane(lane, bucket)) {
-        FD_TRY(Value sum, add_tree(compute_, std::move(*slots), ReduceOp::sum));
+        if (slots->size() == 1) continue;
+        std::vector<Value> lanes(std::make_move_iterator(slots->begin()), std::make_move_iterator(slots->end()));
+        FD_TRY(Value sum, add_tree(compute_, std::move(lanes), ReduceOp::sum));
         slots->assign(1, std::move(sum));
       }
     }

@@ -9,6 +9,7 @@
 // rounded to 16 bits once: it is what the norm and the optimizer read.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <memory>
 #include <vector>
 
@@ -43,7 +44,7 @@ class GradientSums {
   Result<StepSums> exchange(const NetworkContext& context);
 
  private:
-  using Slots = std::vector<Value>;
+  using Slots = boost::container::small_vector<Value, 2>;
 
   Status accumulate(Value& sum, Value more);
   const Segment& segment_of(std::size_t accumulator) const { return model_.segments()[model_.segment_of(accumulator)]; }

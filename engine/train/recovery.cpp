@@ -200,7 +200,8 @@ Status Attempt::visit_groups() {
 Result<TrainingState> Attempt::begin() {
   FD_TRY(const FindResult found, context_.protocol.find(checkpoints_));
   if (!found.chosen) {
-    return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), holdings_);
+    return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), holdings_,
+                         shape_.moments);
   }
   StateView view = shape_.view;
   FD_TRY_VOID(context_.protocol.restore(checkpoints_, found, view));

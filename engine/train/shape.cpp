@@ -8,6 +8,7 @@ RankShape rank_shape_of(const Job& job, const Layout& layout, const Model& model
   RankShape shape{
       .groups = groups_of(job, layout, rank), .holdings = holdings_of(job, layout, model, rank), .view = {}};
   shape.view = blank_view(model, shape.holdings);
+  shape.moments = initial_moments(model, shape.holdings);
   return shape;
 }
 

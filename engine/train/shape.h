@@ -16,7 +16,8 @@ namespace firedrill {
 struct RankShape {
   Groups groups;
   Holdings holdings;
-  StateView view;  // without values
+  StateView view;              // without values
+  std::vector<Value> moments;  // before the first step
 };
 RankShape rank_shape_of(const Job& job, const Layout& layout, const Model& model, int rank);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/comm/tree.h"
 #include "engine/model/mixed.h"
 #include "engine/train/halves.h"
@@ -19,15 +21,16 @@ Result<std::vector<Value>> join_over(const Group& group, const NetworkContext& c
   if (shards.empty()) return std::vector<Value>();
   FD_TRY(const Value all, context.parts.collectives.all_gather(group, Value::pack(shards), context.call(purpose)));
   std::vector<Value> wholes;
+  wholes.reserve(shards.size());
+  std::vector<Value> runs(static_cast<std::size_t>(group.size()));
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    std::vector<Value> runs;
-    for (std::size_t member = 0; member < static_cast<std::size_t>(group.size()); ++member) {
+    for (std::size_t member = 0; member < runs.size(); ++member) {
       const Value& told = all[member];
       if (!told || !told.is_pack() || told.parts().size() != shards.size()) {
         return Error{.code = Code::mismatch,
                      .message = fmt::format("rank {} sent other than {} shards", group.ranks[member], shards.size())};
       }
-      runs.push_back(told[i]);
+      runs[member] = told[i];
     }
     FD_TRY(wholes.emplace_back(), context.parts.compute.run(concat_kernel, {}, runs));
   }
@@ -38,16 +41,17 @@ Result<std::vector<Value>> join_over(const Group& group, const NetworkContext& c
 
 Result<std::vector<Value>> join_shards(const NetworkContext& context, std::span<const std::size_t> segments,
                                        std::span<const Value> shards, std::string_view purpose) {
+  const auto expert = [&](std::size_t segment) { return context.model.segments()[segment].expert >= 0; };
+  if (std::ranges::none_of(segments, expert)) return join_over(context.groups.dp, context, shards, purpose);
   std::vector<Value> of_all;
   std::vector<Value> of_experts;
-  const auto is_expert = [&](std::size_t i) { return context.model.segments()[segments[i]].expert >= 0; };
-  for (std::size_t i = 0; i < shards.size(); ++i) (is_expert(i) ? of_experts : of_all).push_back(shards[i]);
+  for (std::size_t i = 0; i < shards.size(); ++i) (expert(segments[i]) ? of_experts : of_all).push_back(shards[i]);
   FD_TRY(of_all, join_over(context.groups.dp, context, of_all, purpose));
   FD_TRY(of_experts, join_over(context.groups.expert_dp, context, of_experts, purpose));
   std::vector<Value> wholes;
   std::size_t next[] = {0, 0};
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    wholes.push_back(std::move(is_expert(i) ? of_experts[next[1]++] : of_all[next[0]++]));
+    wholes.push_back(std::move(expert(segments[i]) ? of_experts[next[1]++] : of_all[next[0]++]));
   }
   return wholes;
 }
@@ -104,13 +108,14 @@ Status Parameters::gather(const NetworkContext& context, const Piece& piece) {
     shards.push_back(held(segment));
   }
   if (wanted.empty()) return {};
-  const std::string purpose = fmt::format("parameters.{}", context.model.segments()[wanted.front()].name);
+  const std::string purpose = "parameters." + context.model.segments()[wanted.front()].name;
   FD_TRY(std::vector<Value> wholes, join_segments(context, wanted, shards, purpose));
   for (std::size_t i = 0; i < wanted.size(); ++i) gathered_[wanted[i]] = std::move(wholes[i]);
   return {};
 }
 
 void Parameters::release(const Piece& piece) {
+  if (gathered_.empty()) return;
   for (const std::size_t segment : holdings_.segments_of(piece)) gathered_.erase(segment);
 }
 

@@ -143,8 +143,17 @@ StateGroup random_group(const Holdings& holdings) {
 
 }  // namespace
 
+std::vector<Value> initial_moments(const Model& model, const Holdings& holdings) {
+  std::vector<Value> moments(model.segments().size());
+  for (const std::size_t i : holdings.segments) {
+    const Segment& segment = model.segments()[i];
+    moments[i] = zeros_of(holdings.shards_moments() ? holdings.shard(segment).count() : segment.count);
+  }
+  return moments;
+}
+
 Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model, const SamplerState& sampler,
-                                    const Holdings& holdings) {
+                                    const Holdings& holdings, std::span<const Value> moments) {
   TrainingState state;
   state.segments.resize(model.segments().size());
   for (const std::size_t i : holdings.segments) {
@@ -153,8 +162,7 @@ Result<TrainingState> initial_state(Compute& compute, const Job& job, const Mode
     if (holdings.shards_masters()) {
       FD_TRY(parameters, cut_shard(compute, parameters, shard));
     }
-    const Value zeros = zeros_of(holdings.shards_moments() ? shard.count() : parameters.count());
-    state.segments[i] = {.parameters = std::move(parameters), .exp_avg = zeros, .exp_avg_sq = zeros};
+    state.segments[i] = {.parameters = std::move(parameters), .exp_avg = moments[i], .exp_avg_sq = moments[i]};
   }
   state.sampler = sampler;
   state.scaler = initial_scaler(job.precision.scaler);

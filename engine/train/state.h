@@ -38,9 +38,15 @@ struct TrainingState {
   std::vector<LaneState> lanes;  // of the dp lanes this rank owns, ascending
 };
 
+// The first moments, all zero, by segment; empty for what a rank does not hold.
+std::vector<Value> initial_moments(const Model& model, const Holdings& holdings);
 // A state before the first step. Runs the initialisation kernels.
 Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model, const SamplerState& sampler,
-                                    const Holdings& holdings);
+                                    const Holdings& holdings, std::span<const Value> moments);
+inline Result<TrainingState> initial_state(Compute& compute, const Job& job, const Model& model,
+                                           const SamplerState& sampler, const Holdings& holdings) {
+  return initial_state(compute, job, model, sampler, holdings, initial_moments(model, holdings));
+}
 
 // What a rank saves and restores, as a list without values. `settings` of the optimizer's parameter groups are listed
 // too, so that a checkpoint shows them.

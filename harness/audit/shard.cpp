@@ -58,13 +58,14 @@ Result<Accepted> decode_accepted(std::string_view text) {
   constexpr std::size_t last_line = sizeof("digest ") - 1 + 32 + 1;
   if (text.size() < last_line || text.back() != '\n') return corrupted("it is cut off");
   const std::string_view body = text.substr(0, text.size() - last_line);
-  if (text.substr(body.size()) != fmt::format("digest {}\n", digest_of(body).hex())) {
+  const std::string_view end = text.substr(body.size());
+  if (!end.starts_with("digest ") || end.substr(sizeof("digest ") - 1, 32) != digest_of(body).hex()) {
     return corrupted("its digest does not hold");
   }
-  const std::vector<std::string> lines = split(body, '\n');  // the last is empty: each line is ended
+  const std::vector<std::string_view> lines = split_in_place(body, '\n');  // the last is empty: each line is ended
   if (lines.size() < 3 || lines[0] != "firedrill.seen/1") return corrupted("its schema is not known");
   if (!lines[1].starts_with("attempt ")) return corrupted("it does not name its attempt");
-  const auto attempt = parse_whole(std::string_view(lines[1]).substr(sizeof("attempt ") - 1));
+  const auto attempt = parse_whole(lines[1].substr(sizeof("attempt ") - 1));
   if (!attempt || *attempt > INT32_MAX) return corrupted("its attempt is not a number");
   Accepted accepted{.attempt = static_cast<std::int64_t>(*attempt)};
   for (std::size_t i = 2; i + 1 < lines.size(); ++i) {

@@ -52,10 +52,11 @@ class Acknowledged {
 
 // The highest step acknowledged before a position whose checkpoint is not damaged at rest by then.
 std::int64_t undamaged_before(const Case& run, std::size_t position, std::int64_t highest) {
+  const auto saves = run.history().of(EventKind::acknowledged);
   std::int64_t step = -1;
-  for (const std::uint32_t save : run.history().of(EventKind::acknowledged)) {
-    if (save >= position) break;
-    const Event& event = run.event(save);
+  for (std::size_t i = saves.size(); i > 0 && step < highest; --i) {  // the newest is mostly whole
+    if (saves[i - 1] >= position) continue;
+    const Event& event = run.event(saves[i - 1]);
     const auto id = checkpoint_id_from(run.history().text(event.name));
     if (id && !run.lost_before(position, *id)) step = std::max(step, event.step);
   }

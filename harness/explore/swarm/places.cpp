@@ -2,32 +2,27 @@
 
 #include <utility>
 
+#include "faults/trigger.h"
+
 namespace firedrill {
 
 const Places::ByPhase& Places::of(const FaultSpec& fault) {
   const bool behind_a_restart = fault.at.attempt.value_or(1) > 1;
   const bool has_target = fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
   const Target target = has_target ? fault.target : Target{};  // which other kinds do not look at
-  auto& slot = known_[{fault.kind, target, behind_a_restart, fault.at.path}];
-  if (slot) return *slot;
-  FaultSpec like{.kind = fault.kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
+  const FaultKind kind = first_like(fault.kind);
+  const auto [slot, added] = known_.try_emplace({kind, target, behind_a_restart, fault.at.path});
+  ByPhase& list = slot->second;
+  if (!added) return list;
+  FaultSpec like{.kind = kind, .at = {.attempt = behind_a_restart ? 2 : 1, .path = fault.at.path}};
   like.target = target;
-  ByPhase list;
-  std::vector<std::uint64_t> words;
   for (const FaultPlace& place : places_of(like, census_)) {
     list[static_cast<std::size_t>(place.phase)].push_back({.step = static_cast<std::int32_t>(place.step),
                                                            .nth = place.nth,
                                                            .rank = static_cast<std::int16_t>(place.rank)});
-    words.push_back(static_cast<std::uint64_t>(place.rank) << 32 | static_cast<std::uint64_t>(place.phase));
-    words.push_back(static_cast<std::uint64_t>(place.step) << 32 | static_cast<std::uint64_t>(place.nth));
   }
-  auto& kept = lists_[digest_of(std::span<const std::uint64_t>(words))];
-  if (!kept) {
-    for (std::vector<Place>& places : list) places.shrink_to_fit();
-    kept = std::make_shared<const ByPhase>(std::move(list));
-  }
-  slot = kept;
-  return *slot;
+  for (std::vector<Place>& places : list) places.shrink_to_fit();
+  return list;
 }
 
 bool Places::draw(Rng& rng, FaultSpec& fault) {

@@ -9,14 +9,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "engine/base/digest.h"
 #include "engine/base/result.h"
 #include "engine/base/rng.h"
 #include "faults/census.h"
@@ -42,9 +40,8 @@ class Places {
   const ByPhase& of(const FaultSpec& fault);
 
   Census census_;
-  // By kind, target, whether it is behind a restart, and path.
-  std::map<std::tuple<FaultKind, Target, bool, std::string>, std::shared_ptr<const ByPhase>> known_;
-  std::map<Digest, std::shared_ptr<const ByPhase>> lists_;  // many kinds have the same
+  // By the first kind that fits the same calls, target, whether it is behind a restart, and path.
+  std::map<std::tuple<FaultKind, Target, bool, std::string>, ByPhase> known_;
 };
 
 // Those of many job variants and layouts, each counted once.
