@@ -89,8 +89,7 @@ class WaitFinder {
     }
     return std::nullopt;
   }
-  // Some members issued the call and others passed it by: the fewer are wrong;
-  // of equally many, all.
+  // Some members issued the call and others passed it by or left it out: the fewer are wrong; of equally many, all.
   Blame of_the_fewer(const IssuedCall& call) const {
     std::vector<int> issued;
     std::vector<int> passed;
@@ -98,13 +97,14 @@ class WaitFinder {
       const IssuedCall* where = wait_of(calls_, member, call.aside);
       if (calls_.issued(member, call.stream, call.sequence)) {
         issued.push_back(member);
-      } else if (where && issued_before(calls_, call, *where)) {
+      } else if (where && (issued_before(calls_, call, *where) || left_out(calls_, member, call))) {
         passed.push_back(member);
       }
     }
+    if (issued.size() > passed.size() && passed.size() == 1) return blame_for_missing(calls_, call, passed.front());
     const bool one_too_many = issued.size() < passed.size();
     Blame blame = blame_at(one_too_many ? BlameKind::mismatch : BlameKind::missing, call);
-    if (one_too_many) blame.what = "the others had passed it by";
+    if (one_too_many) blame.what = "the others went on without it";
     blame.ranks = one_too_many ? issued : passed;
     if (issued.size() == passed.size()) blame.ranks.insert(blame.ranks.end(), issued.begin(), issued.end());
     return blame;
@@ -152,7 +152,8 @@ class WaitFinder {
       for (const int rank : waiting.missing) {
         const auto dump = calls_.dumps.find(rank);
         const bool waits_itself = dump != calls_.dumps.end() && dump->second.current();
-        if (waits_itself && !left_out(calls_, rank, waiting)) continue;
+        if (waits_itself && !left_out(calls_, rank, *waiting.call)) continue;
+        if (waits_itself) return of_the_fewer(*waiting.call);
         const Waiting* const ended_at = waits_itself ? nullptr : waiting_at_end_of(waits, rank);
         return blame_for_missing(calls_, ended_at ? *ended_at->call : *waiting.call, rank);
       }

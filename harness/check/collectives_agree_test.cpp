@@ -270,6 +270,33 @@ TEST_F(CallsTest, ARankThatWaitsForWhatOthersPutOffLeftTheirCallOut) {
   EXPECT_EQ(found->sequence, 4);
 }
 
+TEST_F(CallsTest, ARankInACallThatMostLeftOutHasOneTooMany) {
+  constexpr std::string_view head = "all_reduce f32 sum gradients.head";
+  for (const int rank : {0, 2, 3}) {
+    record(rank, {.sequence = 2, .waited_for = rank == 0 ? 1 : 0, .call = head});
+    record(rank, {.sequence = 3});
+  }
+  record(1, {.sequence = 2, .call = head});
+  record(1, {.sequence = 3});
+  record(1, {.waited_for = 0});  // once more
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::mismatch);
+  EXPECT_THAT(found->ranks, ElementsAre(1));
+  EXPECT_EQ(found->sequence, 4);
+}
+
+TEST_F(CallsTest, OfTwoOfWhomOneLeftACallOutNobodyKnowsWhoIsRight) {
+  constexpr std::string_view head = "all_reduce f32 sum gradients.head";
+  record(0, {.stream = "dp[0-1]", .sequence = 3, .waited_for = 1, .call = head});
+  record(1, {.stream = "dp[0-1]", .sequence = 3, .call = head});
+  record(1, {.stream = "dp[0-1]", .waited_for = 0});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));
+  EXPECT_EQ(found->sequence, 4);
+}
+
 TEST_F(CallsTest, OfTwoCallsOfAPhaseTheOneThatIsMadeFirstIsNamed) {
   constexpr std::string_view chunks = "all_reduce f32 sum gradients.chunks";
   constexpr std::string_view norm = "all_gather gradient_norm";
