@@ -149,6 +149,20 @@ TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
   expect_fail(drill_, judge_failures_are_attributed, "ranks 0, 2 lost a message");
 }
 
+TEST_F(CallsTest, ACallInWhichAllMembersWereHitNeedNotBeNamed) {
+  const auto outcome = [this] {
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    return judge_failures_are_attributed(Case(history, drill_.plan)).outcome;
+  };
+  for (const int rank : {0, 1}) record(rank, {.stream = "tp[0-1]"});
+  end();
+  fire(FaultKind::wrong_dtype, 0, 5, Phase::exchange, "tp[0-1] call 4 all_reduce gradients");
+  EXPECT_EQ(outcome(), Outcome::fail);
+  fire(FaultKind::wrong_dtype, 1, 5, Phase::exchange, "tp[0-1] call 4 all_reduce gradients");
+  EXPECT_EQ(outcome(), Outcome::pass);
+}
+
 // Rank 2 leaves out call 4, in which the others wait for it.
 class SkippedCall : public CallsTest {
  protected:
