@@ -86,6 +86,7 @@ void expect_durable_behind_two(const std::function<std::unique_ptr<TestDisk>()>&
       (void)fail_once(*disk, first, floor, before);
       if (!fail_once(*disk, first + 1, floor, after)) break;
       SCOPED_TRACE(before.what + " of attempt " + std::to_string(first) + ", then " + after.what);
+      EXPECT_EQ(started_from(*disk->after_power_loss(), first + 2, floor, {}), start);
       EXPECT_EQ(started_from(*disk, first + 2, floor, {}), start);
       EXPECT_EQ(started_from(*disk->after_power_loss(), first + 3, floor, {}), start);
       EXPECT_EQ(started_from(*disk, first + 3, floor, {6}), start);
