@@ -47,6 +47,19 @@ TEST_F(CallsTest, OfTwoThatDisagreeBothAreNamed) {
   EXPECT_THAT(found->ranks, ElementsAre(0, 1));
 }
 
+TEST_F(CallsTest, ACallOfAnotherPhaseIsAnotherCall) {
+  constexpr std::string_view head = "all_gather parameters.head";
+  record(0, {.stream = "dp[0-1]", .phase = Phase::forward, .completed = true, .call = head});  // once more
+  record(0, {.stream = "dp[0-1]", .sequence = 5, .phase = Phase::backward, .call = head});
+  record(1, {.stream = "dp[0-1]", .phase = Phase::backward, .completed = true, .call = head});
+  record(1, {.stream = "dp[0-1]", .sequence = 5, .phase = Phase::backward, .call = "all_gather parameters.mlp"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));
+  EXPECT_EQ(found->sequence, 4);
+  EXPECT_THAT(found->what, HasSubstr("phase"));
+}
+
 TEST_F(CallsTest, ACallThatAJournaledFaultChangedIsExcusedUnlessItWasSaved) {
   fire(FaultKind::wrong_count, 2);
   for (const int rank : {0, 1, 3}) record(rank, {});
@@ -219,6 +232,10 @@ class DeathInACall : public CallsTest {
 };
 
 TEST_F(DeathInACall, MayBeMissedInALaterOneIfTheOthersPutThatCallOff) { EXPECT_EQ(judged(true), Outcome::pass); }
+TEST_F(DeathInACall, IsMissedInALaterOneWhereverOtherGroupsStand) {
+  record(4, {.stream = "dp[4-7]", .sequence = 6, .waited_for = 5});
+  EXPECT_EQ(judged(true), Outcome::pass);
+}
 TEST_F(DeathInACall, IsNotMissedInALaterOneIfTheOthersHaveCompletedThatCall) {
   EXPECT_EQ(judged(false), Outcome::fail);
 }
