@@ -47,9 +47,9 @@ std::vector<Blame> attribution_of(const Case& run) {
 namespace {
 
 // The members that told their calls went past the one that was hit without that rank: they had put it off, or it was a
-// broadcast, for which nobody waits but for its root.
+// broadcast, for which nobody waits but for its root, or they had sent what it was to receive.
 bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
-  const bool from_the_root = hit.operation == "broadcast";
+  const bool from_one = hit.operation == "broadcast" || hit.operation == "recv";
   const std::vector<int> members = ranks_of_stream(hit.stream);
   for (const AttemptSpan& attempt : run.attempts()) {
     if (attempt.number != fired.attempt) continue;
@@ -57,7 +57,7 @@ bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
     return std::ranges::all_of(calls.dumps, [&](const auto& dump) {
       if (dump.first == fired.rank || std::ranges::find(members, dump.first) == members.end()) return true;
       const IssuedCall* const issued = dump.second.find(hit.stream, hit.sequence);
-      return issued != nullptr && (from_the_root || !issued->completed);
+      return issued != nullptr && (from_one || !issued->completed);
     });
   }
   return false;

@@ -71,23 +71,25 @@ class WaitFinder {
     return found;
   }
 
-  // One waits for a rank that is further in its work, and did not issue that
-  // call on its way.
+  // Micro-batches take turns, and what is exchanged in buckets goes between them: which of two such calls of a step
+  // comes first their phases do not tell.
+  bool takes_turns(Phase phase) const {
+    return is_of_a_micro_batch(phase) || (phase == Phase::exchange && calls_.attempt->layout->bucket_bytes > 0);
+  }
+  // One waits for a rank that is further in its work, and did not issue that call on its way. Of several the earliest.
   std::optional<Blame> passed_by() const {
+    const IssuedCall* earliest = nullptr;
     for (const auto& [rank, dump] : calls_.dumps) {
       for (const bool aside : both_tasks) {
         const IssuedCall* own = wait_of(calls_, rank, aside);
         const IssuedCall* others = own ? wait_of(calls_, own->waited_for, aside) : nullptr;
         if (!others || calls_.issued(own->waited_for, own->stream, own->sequence)) continue;
-        // Micro-batches take turns: which of these comes first their phases do
-        // not tell.
-        const bool both_compute =
-            own->step == others->step && is_of_a_micro_batch(own->phase) && is_of_a_micro_batch(others->phase);
-        if (both_compute || !issued_before(calls_, *own, *others)) continue;
-        return of_the_fewer(*own);
+        const bool both_take_turns = own->step == others->step && takes_turns(own->phase) && takes_turns(others->phase);
+        if (both_take_turns || !issued_before(calls_, *own, *others)) continue;
+        if (!earliest || comes_before(*own, *earliest)) earliest = own;
       }
     }
-    return std::nullopt;
+    return earliest ? std::optional(of_the_fewer(*earliest)) : std::nullopt;
   }
   // Some members issued the call and others passed it by or left it out: the fewer are wrong; of equally many, all.
   Blame of_the_fewer(const IssuedCall& call) const {

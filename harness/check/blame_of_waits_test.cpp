@@ -72,6 +72,30 @@ TEST_F(CallsTest, WhatTwoDisagreeAboutIsNamedWhereTheOtherGroupsOfTheirKindComeF
   EXPECT_EQ(found->phase, Phase::backward);
 }
 
+TEST_F(CallsTest, OfSeveralThatWerePassedByTheEarliestIsNamed) {
+  constexpr std::string_view norm = "all_gather gradient_norm";
+  record(0, {.stream = "pp.backward[2>0]", .step = 6, .phase = Phase::backward, .waited_for = 2, .call = "recv d"});
+  record(1, {.stream = "model[1,3]", .sequence = 1, .waited_for = 3, .call = norm});  // once more
+  record(2, {.stream = "dp[2-3]", .step = 6, .waited_for = 3});
+  record(3, {.stream = "model[1,3]", .sequence = 0, .completed = true, .call = norm});
+  record(3, {.stream = "pp[1>3]", .step = 6, .phase = Phase::forward, .waited_for = 1, .call = "recv a"});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(1, 3));
+  EXPECT_EQ(found->stream, "model[1,3]");
+  EXPECT_EQ(found->step, 5);
+}
+
+TEST_F(CallsTest, WhatIsExchangedInBucketsHasPassedNoMicroBatchBy) {
+  drill_.plan.layout.bucket_bytes = 4096;
+  record(0, {.stream = "pp.backward[2>0]", .phase = Phase::backward, .waited_for = 2, .call = "recv d"});
+  record(2, {.stream = "dp[2-3]", .waited_for = 3});
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kind, BlameKind::missing);
+  EXPECT_THAT(found->ranks, ElementsAre(3));
+}
+
 TEST_F(CallsTest, WhoeverWaitsForOneOfTwoThatWaitForEachOtherHasNotBeenPassedBy) {
   constexpr std::string_view lanes = "all_reduce f32 sum gradients.cp";
   constexpr std::string_view replicas = "all_reduce f32 sum gradients.layers";

@@ -236,6 +236,15 @@ TEST_F(DeathInACall, IsMissedInALaterOneWhereverOtherGroupsStand) {
   record(4, {.stream = "dp[4-7]", .sequence = 6, .waited_for = 5});
   EXPECT_EQ(judged(true), Outcome::pass);
 }
+TEST_F(CallsTest, WhoDiesAheadOfAReceiveMayBeMissedBehindIt) {
+  constexpr std::string_view stream = "pp[0>2]";
+  record(0, {.stream = stream, .sequence = 3, .completed = true, .call = "send f32 activation"});
+  record(0, {.stream = stream, .waited_for = 2, .call = "send f32 activation"});
+  drill_.add(EventKind::rank_ended, {.rank = 2, .step = 5, .phase = Phase::exchange, .a = 2});
+  fire(FaultKind::kill, 2, 5, Phase::exchange, "pp[0>2] call 3 recv activation");
+  end();
+  expect_pass(drill_, judge_failures_are_attributed);
+}
 TEST_F(DeathInACall, IsNotMissedInALaterOneIfTheOthersHaveCompletedThatCall) {
   EXPECT_EQ(judged(false), Outcome::fail);
 }
