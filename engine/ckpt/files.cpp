@@ -87,16 +87,30 @@ Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view di
 
 Status make_directories(FileSystem& files, const std::vector<std::string>& there,
                         const std::vector<std::string_view>& wanted) {
+  const auto is_there = [&there](std::string_view name) {
+    return std::find(there.begin(), there.end(), name) != there.end();
+  };
+  bool in_use = is_there(wanted.front());
+  if (in_use) {
+    FD_TRY(const auto names, names_in(files, wanted.front()));
+    in_use = !names.empty();
+  }
   std::vector<std::string_view> new_ones;
   for (const std::string_view name : wanted) {
-    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    if (in_use && is_there(name)) continue;
     Status made = files.make_directory(name);
+    if (made.failed_with(Code::already_exists) && !in_use) {
+      FD_TRY(const auto names, names_in(files, name));
+      if (!names.empty()) continue;
+      FD_TRY_VOID(removed_or_absent(files.remove(name)));
+      made = files.make_directory(name);
+    }
     if (!made && !made.failed_with(Code::already_exists)) return made;
     if (made) new_ones.push_back(name);
   }
   Status synced = files.sync_directory("");
   if (!synced && !synced.failed_with(Code::dead)) {
-    // A later sync promises nothing of names that this one failed on, so the next attempt must make them anew.
+    // Of a root that is in use nobody makes them anew again.
     for (const std::string_view name : new_ones) static_cast<void>(files.remove(name));
   }
   return synced;

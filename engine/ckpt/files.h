@@ -45,8 +45,9 @@ Status removed_or_absent(Status removed);
 // Names in a directory; none if it is not there.
 Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view directory);
 
-// Makes directories that are missing. An earlier attempt may have made them and died before their names were durable:
-// so the root is always synced.
+// Makes directories that are missing under the root, and syncs the root. The first one holds something only once that
+// sync has gone well. Until then a name that is there may be one that an attempt's sync failed on, or that it made and
+// never came to sync, and no later sync promises anything of those: so each empty one is made anew.
 Status make_directories(FileSystem& files, const std::vector<std::string>& there,
                         const std::vector<std::string_view>& wanted);
 

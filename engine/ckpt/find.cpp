@@ -43,6 +43,17 @@ Event about(EventKind kind, const CheckpointId& id, NameId name, NameId detail =
   return {.kind = kind, .a = id.step, .b = id.attempt, .c = id.trial, .name = name, .detail = detail};
 }
 
+// What is damaged; and in an attempt that starts below the floor, what earlier ones have marked and stands for that:
+// who marked it may have died before the mark was durable, or before it could say so.
+std::vector<Damage> to_reject(const CheckpointContext& ctx, const Survey& survey, const FindResult& found) {
+  std::vector<Damage> damaged = found.damaged;
+  if (found.chosen->step >= ctx.floor) return damaged;
+  for (const CheckpointId& id : survey.rejected) {
+    if (id.step == ctx.floor) damaged.push_back({.id = id, .what = "an earlier attempt has marked it"});
+  }
+  return damaged;
+}
+
 }  // namespace
 
 Status Protocol::settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated) {
@@ -215,7 +226,7 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   if (ctx.coordinator()) {
     Status settled;
     if (result.chosen) settled = settle(ctx, *result.chosen, result.validated);
-    if (settled && !result.damaged.empty()) settled = reject(ctx, result.damaged);
+    if (settled && result.chosen) settled = reject(ctx, to_reject(ctx, survey, result));
     if (settled) settled = record_seen(ctx, result.accepted);
     if (!settled && ends_the_call(settled.error())) return settled.error();
     word = encode_status(ctx.world.me, settled);
@@ -232,13 +243,6 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   emit(observer, ctx.parts.position,
        about(EventKind::found, *result.chosen, observer.intern(to_string(*result.chosen)), marked));
   if (!result.manifest || !ctx.coordinator()) return result;
-  if (ctx.coordinator() && result.chosen->step < ctx.floor) {
-    // Said again by every attempt that starts below the floor: the one that marked it may have died before it could.
-    for (const CheckpointId& id : survey.rejected) {
-      if (id.step == ctx.floor)
-        emit(observer, ctx.parts.position, about(EventKind::rejected, id, observer.intern(to_string(id))));
-    }
-  }
   const std::string_view numerics = result.manifest.text(result.manifest.head().numerics);
   if (numerics != ctx.identity.numerics_key) {
     const std::string text = fmt::format("checkpoint {} was computed with numerics {}, this attempt has {}",

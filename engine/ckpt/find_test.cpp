@@ -332,6 +332,29 @@ TEST_P(Find, NoStartBelowTheFloorUnlessItsCheckpointWasDamaged) {
   TestAttempt again(*disk, 4);  // rejected by the attempt before, which may have died since
   again.floor = 4;
   expect_ok(again.train({}));
+  ASSERT_EQ(again.observer.all(EventKind::rejected).size(), 1U);
+  EXPECT_LT(again.observer.place_of(EventKind::rejected), again.observer.place_of(EventKind::found))
+      << "nobody starts below the floor before it is said why";
+}
+
+TEST(FindInFiles, ARejectionWhoseSyncFailedIsMadeAnewByWhoeverStartsBelowTheFloor) {
+  const auto disk = two_checkpoints();
+  disk->at("shards/4-1-1/model-1")[200] ^= 1;
+  disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op != FileOp::sync_directory || operation.path != "rejected") return std::nullopt;
+    return disk->has("rejected/4-1-1") ? std::optional(injected_io_error()) : std::nullopt;
+  };
+  TestAttempt first(*disk, 2);
+  first.floor = 4;
+  EXPECT_EQ(cause(first.train({})).code, Code::io_error);
+  ASSERT_TRUE(disk->has("rejected/4-1-1"));
+  disk->hook = nullptr;
+  TestAttempt second(*disk, 3);
+  second.floor = 4;
+  expect_ok(second.train({}));
+  ASSERT_EQ(second.restored, id(2));
+  EXPECT_TRUE(disk->after_power_loss()->has("rejected/4-1-1"))
+      << "a later attempt with the same floor finds neither the checkpoint nor why it does not count";
 }
 
 TEST_P(Find, ACheckpointOfAnotherJobNamesEachChangedField) {

@@ -110,6 +110,54 @@ TEST(Directories, WhoseNamesCouldNotBeSyncedAreMadeAnewByTheNextAttempt) {
   EXPECT_TRUE(disk.contents().empty());
 }
 
+// The first fails between the making of two directories, the second at the sync of the root.
+class DirectoriesOfBothCatalogs : public BothCatalogs {};
+INSTANTIATE_TEST_SUITE_P(Catalogs, DirectoriesOfBothCatalogs, both_catalogs, catalog_name);
+
+TEST_P(DirectoriesOfBothCatalogs, OfAnAttemptThatNeverCameToItsSyncAreMadeAnew) {
+  TestDisk disk(GetParam());
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::make_directory && operation.path == "shards") return injected_io_error();
+    return std::nullopt;
+  };
+  EXPECT_EQ(cause(TestAttempt(disk, 1).train({})).code, Code::io_error);
+  ASSERT_FALSE(disk.contents().empty());
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::sync_directory && operation.path.empty()) return injected_io_error();
+    return std::nullopt;
+  };
+  EXPECT_EQ(cause(TestAttempt(disk, 2).train({})).code, Code::io_error);
+  disk.hook = nullptr;
+  TestAttempt attempt(disk, 3);
+  expect_ok(attempt.train({2}));
+  EXPECT_EQ(discover_on(*disk.after_power_loss(), attempt).chosen, id(2, 3));
+}
+
+TEST_P(DirectoriesOfBothCatalogs, ThatCouldNotBeRemovedBehindAFailedSyncAreMadeAnew) {
+  TestDisk disk(GetParam());
+  disk.hook = [](const DiskOperation& operation) -> std::optional<Error> {
+    if (operation.op == FileOp::remove) return injected_io_error();
+    if (operation.op == FileOp::sync_directory && operation.path.empty()) return injected_io_error();
+    return std::nullopt;
+  };
+  EXPECT_EQ(cause(TestAttempt(disk, 1).train({})).code, Code::io_error);
+  ASSERT_TRUE(disk.has("shards"));
+  EXPECT_EQ(cause(TestAttempt(disk, 2).train({})).code, Code::io_error) << "they cannot be removed";
+  disk.hook = nullptr;
+  TestAttempt attempt(disk, 3);
+  expect_ok(attempt.train({2}));
+  EXPECT_EQ(discover_on(*disk.after_power_loss(), attempt).chosen, id(2, 3));
+}
+
+TEST_P(DirectoriesOfBothCatalogs, OfARootThatIsInUseStayAsTheyAre) {
+  const auto disk = two_checkpoints(GetParam());
+  const auto before = disk->log.size();
+  expect_ok(TestAttempt(*disk, 2).train({}));
+  for (std::size_t i = before; i < disk->log.size(); ++i) {
+    EXPECT_NE(disk->log[i].op, FileOp::make_directory) << disk->log[i].path;
+  }
+}
+
 TEST(SeenRecord, ThatReadsBackOtherwiseThanWrittenEndsTheAttempt) {
   const auto disk = two_checkpoints();
   disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {

@@ -57,6 +57,14 @@ class TestObserver final : public Observer {
     }
     return found;
   }
+  // Where the first one of a kind stands among all events; -1: there is none.
+  std::ptrdiff_t place_of(EventKind kind) const {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      if (events_[i].kind == kind) return static_cast<std::ptrdiff_t>(i);
+    }
+    return -1;
+  }
   std::string text(NameId id) const { return id == 0 ? "" : names_[id - 1]; }
 
  private:

@@ -79,5 +79,23 @@ TEST_F(LateNames, AWriterThatSeesItsStoreNoMoreDoesNotMakeAnother) {
   EXPECT_EQ(records_there(), 2U);
 }
 
+// A power loss behind the sync of the directory and before that of the rename leaves all names but CURRENT.
+TEST(UnfinishedStore, LeavesEmptyLogsThatAreNoReasonToRefuse) {
+  for (const bool holds_something : {false, true}) {
+    Disk disk;
+    const auto files = disk.files({});
+    ASSERT_TRUE(files->make_directory("catalog"));
+    for (const char* path : {"catalog/000004.log", "catalog/MANIFEST-000001", "catalog/MANIFEST-000005"}) {
+      const auto file = files->create(path);
+      ASSERT_TRUE(file);
+      ASSERT_TRUE((*file)->write(0, Value::copy_of(holds_something ? "a batch" : "")));
+    }
+    const auto store = RecordStore::open(*files, "catalog");
+    EXPECT_EQ(store.failed_with(Code::corrupted), holds_something);
+    EXPECT_TRUE(!store || (*store)->write({record("a")}));
+    EXPECT_EQ(store.ok(), !holds_something);
+  }
+}
+
 }  // namespace
 }  // namespace firedrill

@@ -82,6 +82,7 @@ class RocksStore final : public RecordStore {
     if (checked.failed_with(Code::not_found)) FD_TRY_VOID(look_for_none(checked));
     const bool fresh = checked.failed_with(Code::not_found);
     if (!checked && !fresh) return checked.error();
+    if (fresh) FD_TRY_VOID(remove_empty_logs());
     if (!fresh && !checked->newest.empty()) FD_TRY_VOID(renew(checked->newest));
     env_ = make_seam_env(files_);
     rocksdb::Options options = store_options(*env_);
@@ -160,6 +161,20 @@ class RocksStore final : public RecordStore {
     return Error{.code = Code::unavailable,
                  .message = fmt::format("the record store in {} was there, and is not to be seen", directory_),
                  .retryable = true};
+  }
+
+  // RocksDB makes no store where a log lies, even one that holds nothing: whoever made it died before there was a
+  // store.
+  Status remove_empty_logs() {
+    for (auto at = files_.entries.begin(); at != files_.entries.end();) {
+      const bool empty_log = is_log(at->first) && at->second.bytes && at->second.size == 0;
+      if (empty_log) {
+        Status removed = seam_.remove(files_.path(at->first));
+        if (!removed && !removed.failed_with(Code::not_found)) return removed;
+      }
+      at = empty_log ? files_.entries.erase(at) : std::next(at);
+    }
+    return {};
   }
 
   // Nobody knows of the newest log whether its last sync went well. What was read of it is written to another file,

@@ -231,6 +231,7 @@ Status GradientSums::reduce_chunks(const NetworkContext& context, const Bucket& 
   }
   FD_TRY(const Value reduced, context.parts.collectives.all_reduce(context.groups.tp, packs, ReduceOp::sum,
                                                                    context.call("gradients.chunks")));
+  FD_TRY_VOID(check_like(reduced, packs.front(), "gradients.chunks"));
   std::size_t next = 0;
   for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
     auto& of_lane = sums_[lane];
@@ -292,6 +293,7 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
   }
   FD_TRY(const Value reduced,
          context.parts.collectives.all_reduce(*bucket.cp, packs, ReduceOp::sum, context.call("gradients.cp")));
+  FD_TRY_VOID(check_like(reduced, packs.front(), "gradients.cp"));
   std::size_t next = 0;
   for (std::size_t lane = 0; lane < bucket.lanes; ++lane) {
     for (Slots* slots : of_lane(lane, bucket)) slots->assign(1, reduced[next++]);
@@ -329,6 +331,24 @@ Status GradientSums::scatter_dp(const NetworkContext& context, Started& started,
   return {};
 }
 
+// Trees are fp32, and of a segment this rank has all elements or its shard.
+Status GradientSums::check_sums(const Bucket& bucket, std::span<const Value> sums) const {
+  const Group& dp = *bucket.dp;
+  std::size_t next = 0;
+  for (const std::size_t own : bucket.accumulators) {
+    const Segment& segment = segment_of(own);
+    const std::int64_t count =
+        holdings_.shards_gradients() ? shard_range(segment.count, dp.size(), dp.me).count() : segment.count;
+    const Value& sum = sums[next++];
+    if (sum.dtype() == DType::f32 && sum.count() == count) continue;
+    return Error{.code = Code::mismatch,
+                 .message = fmt::format("the sum of the gradients of {} has {} elements of {} where {} of f32 are due",
+                                        segment.name, sum.count(), to_string(sum.dtype()), count)};
+  }
+  if (!bucket.loss || (sums[next].dtype() == DType::f32 && sums[next].count() == 1)) return {};
+  return Error{.code = Code::mismatch, .message = "the sum of the losses is not one element of f32"};
+}
+
 Status GradientSums::finish(Started& started) {
   std::vector<Value> sums;
   for (const std::unique_ptr<PendingReduction>& part : started.parts) {
@@ -346,6 +366,7 @@ Status GradientSums::finish(Started& started) {
                                std::ranges::count_if(sums, [](const Value& sum) { return static_cast<bool>(sum); }),
                                sums.size())};
   }
+  FD_TRY_VOID(check_sums(started.bucket, sums));
   std::size_t next = 0;
   bytes_.let_go(started.bytes);
   for (const std::size_t own : started.bucket.accumulators) {

@@ -11,6 +11,7 @@
 
 #include <boost/container/small_vector.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/train/holdings.h"
@@ -70,6 +71,8 @@ class GradientSums {
   // `aside`: only begins the exchange over the dp group.
   Status start(const NetworkContext& context, Bucket bucket, bool aside);
   Status finish(Started& started);
+  // The members of the dp group can have agreed about other sums than are due: mismatch.
+  Status check_sums(const Bucket& bucket, std::span<const Value> sums) const;
   Status reduce_chunks(const NetworkContext& context, const Bucket& bucket);
   Status reduce_chunks_here(const NetworkContext& context, const Bucket& bucket);
   Status reduce_cp(const NetworkContext& context, const Bucket& bucket);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/comm/tree.h"
@@ -20,7 +21,19 @@ Result<Value> part_of(const Value& received, std::size_t member, std::size_t i) 
   return pack[i];
 }
 
+bool are_like(const Value& reduced, const Value& given) {
+  if (!reduced || reduced.dtype() != given.dtype()) return false;
+  return given.is_pack() ? std::ranges::equal(reduced.parts(), given.parts(), are_like)
+                         : reduced.count() == given.count();
+}
+
 }  // namespace
+
+Status check_like(const Value& reduced, const Value& given, std::string_view purpose) {
+  if (are_like(reduced, given)) return {};
+  return Error{.code = Code::mismatch,
+               .message = fmt::format("the result of {} has other types or sizes than what was given", purpose)};
+}
 
 Result<Value> add_tree(Compute& compute, std::vector<Value> lanes, ReduceOp op) {
   if (lanes.size() == 1) return std::move(lanes.front());
@@ -89,6 +102,7 @@ Result<Values> LaneExchange::reduce_tp(Values partials, ReduceOp op, std::string
     packs.push_back(Value::pack(of_lane));
   }
   FD_TRY(const Value reduced, context_.parts.collectives.all_reduce(context_.groups.tp, packs, op, call(purpose)));
+  FD_TRY_VOID(check_like(reduced, packs.front(), purpose));
   sums.assign(reduced.parts().begin(), reduced.parts().end());
   return sums;
 }

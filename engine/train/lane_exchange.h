@@ -59,5 +59,8 @@ class LaneExchange {
 
 // The one tree over `lanes`, all of them here.
 Result<Value> add_tree(Compute& compute, std::vector<Value> lanes, ReduceOp op);
+// Whether what came of a reduction has parts, types and sizes of what this member gave: the members can have agreed
+// about something else. Else mismatch.
+Status check_like(const Value& reduced, const Value& given, std::string_view purpose);
 
 }  // namespace firedrill

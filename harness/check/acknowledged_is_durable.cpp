@@ -82,18 +82,21 @@ bool explained(const Case& run, std::uint32_t report) {
 }
 
 // The checkpoints of which damage was reported before this attempt chose: by itself, or by an earlier one that has
-// rejected them.
+// rejected them. One that only marks again what an earlier attempt found goes by what explains that.
 std::vector<CheckpointId> reported_damage(const Case& run, std::size_t found) {
-  std::vector<CheckpointId> ids;
+  std::vector<CheckpointId> reported;
+  std::vector<CheckpointId> with_reason;
   for (const EventKind kind : {EventKind::damage, EventKind::rejected}) {
     for (const std::uint32_t report : run.history().of(kind)) {
       if (report >= found) break;
       const Event& event = run.event(report);
-      const bool counts = kind == EventKind::rejected || event.attempt == run.event(found).attempt;
-      if (counts && explained(run, report)) ids.push_back({.step = event.a, .attempt = event.b, .trial = event.c});
+      const CheckpointId id{.step = event.a, .attempt = event.b, .trial = event.c};
+      if (kind == EventKind::rejected || event.attempt == run.event(found).attempt) reported.push_back(id);
+      if (explained(run, report)) with_reason.push_back(id);
     }
   }
-  return ids;
+  std::erase_if(reported, [&](const CheckpointId& id) { return std::ranges::count(with_reason, id) == 0; });
+  return reported;
 }
 
 // The step that an attempt must not choose behind, when `highest` is the newest that was acknowledged: the newest one

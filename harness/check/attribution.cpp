@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 
+#include "engine/seam/collective_op.h"
 #include "harness/check/calls.h"
 
 namespace firedrill {
@@ -45,16 +46,18 @@ std::vector<Blame> attribution_of(const Case& run) {
 
 namespace {
 
-// Whoever told its calls went past the one that was hit without that rank: it had put it off, or it was a broadcast,
-// for which nobody waits but for its root.
+// The members that told their calls went past the one that was hit without that rank: they had put it off, or it was a
+// broadcast, for which nobody waits but for its root, or they had sent what it was to receive.
 bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
-  const bool from_the_root = hit.operation == "broadcast";
+  const bool from_one = hit.operation == "broadcast" || hit.operation == "recv";
+  const std::vector<int> members = ranks_of_stream(hit.stream);
   for (const AttemptSpan& attempt : run.attempts()) {
     if (attempt.number != fired.attempt) continue;
     const AttemptCalls calls = calls_of(run, attempt);
     return std::ranges::all_of(calls.dumps, [&](const auto& dump) {
+      if (dump.first == fired.rank || std::ranges::find(members, dump.first) == members.end()) return true;
       const IssuedCall* const issued = dump.second.find(hit.stream, hit.sequence);
-      return dump.first == fired.rank || (issued != nullptr && (from_the_root || !issued->completed));
+      return issued != nullptr && (from_one || !issued->completed);
     });
   }
   return false;

@@ -3,7 +3,7 @@
 //
 // The ranks' records are compared by (stream, sequence):
 //   mismatch  two ranks issued other calls at one place: those that are not with the majority. Of two, both. Also who
-//             waits in a call that the others, who have finished, never made.
+//             waits in a call that most others, who have finished or went on, never made.
 //   replica   a rank holds other bits than its replicas. Where nobody can tell which is right: no rank.
 //   failed    a rank ended with an error of its own, before any other did badly.
 //   slow      the watchdog says so of a rank.

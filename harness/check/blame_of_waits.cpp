@@ -71,26 +71,27 @@ class WaitFinder {
     return found;
   }
 
-  // One waits for a rank that is further in its work, and did not issue that
-  // call on its way.
+  // Micro-batches take turns, and what is exchanged in buckets goes between them: which of two such calls of a step
+  // comes first their phases do not tell.
+  bool takes_turns(Phase phase) const {
+    return is_of_a_micro_batch(phase) || (phase == Phase::exchange && calls_.attempt->layout->bucket_bytes > 0);
+  }
+  // One waits for a rank that is further in its work, and did not issue that call on its way. Of several the earliest.
   std::optional<Blame> passed_by() const {
+    const IssuedCall* earliest = nullptr;
     for (const auto& [rank, dump] : calls_.dumps) {
       for (const bool aside : both_tasks) {
         const IssuedCall* own = wait_of(calls_, rank, aside);
         const IssuedCall* others = own ? wait_of(calls_, own->waited_for, aside) : nullptr;
         if (!others || calls_.issued(own->waited_for, own->stream, own->sequence)) continue;
-        // Micro-batches take turns: which of these comes first their phases do
-        // not tell.
-        const bool both_compute =
-            own->step == others->step && is_of_a_micro_batch(own->phase) && is_of_a_micro_batch(others->phase);
-        if (both_compute || !issued_before(calls_, *own, *others)) continue;
-        return of_the_fewer(*own);
+        const bool both_take_turns = own->step == others->step && takes_turns(own->phase) && takes_turns(others->phase);
+        if (both_take_turns || !issued_before(calls_, *own, *others)) continue;
+        if (!earliest || comes_before(*own, *earliest)) earliest = own;
       }
     }
-    return std::nullopt;
+    return earliest ? std::optional(of_the_fewer(*earliest)) : std::nullopt;
   }
-  // Some members issued the call and others passed it by: the fewer are wrong;
-  // of equally many, all.
+  // Some members issued the call and others passed it by or left it out: the fewer are wrong; of equally many, all.
   Blame of_the_fewer(const IssuedCall& call) const {
     std::vector<int> issued;
     std::vector<int> passed;
@@ -98,13 +99,14 @@ class WaitFinder {
       const IssuedCall* where = wait_of(calls_, member, call.aside);
       if (calls_.issued(member, call.stream, call.sequence)) {
         issued.push_back(member);
-      } else if (where && issued_before(calls_, call, *where)) {
+      } else if (where && (issued_before(calls_, call, *where) || left_out(calls_, member, call))) {
         passed.push_back(member);
       }
     }
+    if (issued.size() > passed.size() && passed.size() == 1) return blame_for_missing(calls_, call, passed.front());
     const bool one_too_many = issued.size() < passed.size();
     Blame blame = blame_at(one_too_many ? BlameKind::mismatch : BlameKind::missing, call);
-    if (one_too_many) blame.what = "the others had passed it by";
+    if (one_too_many) blame.what = "the others went on without it";
     blame.ranks = one_too_many ? issued : passed;
     if (issued.size() == passed.size()) blame.ranks.insert(blame.ranks.end(), issued.begin(), issued.end());
     return blame;
@@ -152,7 +154,8 @@ class WaitFinder {
       for (const int rank : waiting.missing) {
         const auto dump = calls_.dumps.find(rank);
         const bool waits_itself = dump != calls_.dumps.end() && dump->second.current();
-        if (waits_itself && !left_out(calls_, rank, waiting)) continue;
+        if (waits_itself && !left_out(calls_, rank, *waiting.call)) continue;
+        if (waits_itself) return of_the_fewer(*waiting.call);
         const Waiting* const ended_at = waits_itself ? nullptr : waiting_at_end_of(waits, rank);
         return blame_for_missing(calls_, ended_at ? *ended_at->call : *waiting.call, rank);
       }

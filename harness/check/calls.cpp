@@ -46,7 +46,10 @@ int lap_of(const IssuedCall& call) {
 // A receiver that got nothing knows neither type nor size of what was sent.
 bool got_nothing(const IssuedCall& call) { return !call.completed && call.call.starts_with("recv"); }
 
+// Members are in one phase of a step when they issue a call: what a first micro-batch does once more may have the
+// fingerprint of what comes behind it.
 bool agree(const IssuedCall& a, const IssuedCall& b) {
+  if (a.phase != b.phase) return false;
   if (!got_nothing(a) && !got_nothing(b)) return a.print == b.print;
   return a.step == b.step && words_in(a.call).back() == words_in(b.call).back();
 }
@@ -261,6 +264,19 @@ std::int64_t AttemptCalls::next_of(int rank, std::string_view stream) const {
   return next;
 }
 
+namespace {
+
+// Micro-batches take turns, so of one stream the number tells.
+bool is_earlier(const Disagreement& a, const Disagreement& b) {
+  const auto place = [](const Disagreement& one) -> const IssuedCall& {
+    return comes_before(*one.of_other, *one.of_first) ? *one.of_other : *one.of_first;
+  };
+  if (a.of_first->stream == b.of_first->stream) return a.of_first->sequence < b.of_first->sequence;
+  return comes_before(place(a), place(b));
+}
+
+}  // namespace
+
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
   std::map<std::pair<std::string_view, std::int64_t>, std::pair<int, const IssuedCall*>> seen;
   std::optional<Disagreement> first;
@@ -269,12 +285,7 @@ std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
       const auto [known, fresh] = seen.try_emplace({call.stream, call.sequence}, rank, &call);
       if (fresh || agree(*known->second.second, call)) continue;
       const Disagreement found{known->second.first, rank, known->second.second, &call};
-      const IssuedCall& earlier = comes_before(*found.of_other, *found.of_first) ? *found.of_other : *found.of_first;
-      if (first) {
-        const bool later = comes_before(*first->of_other, *first->of_first);
-        if (!comes_before(earlier, later ? *first->of_other : *first->of_first)) continue;
-      }
-      first = found;
+      if (!first || is_earlier(found, *first)) first = found;
     }
   }
   return first;
@@ -301,6 +312,7 @@ std::string differences(const IssuedCall& odd, const IssuedCall& usual) {
   }
   tell("count", odd.elements, usual.elements);
   tell("step", odd.step, usual.step);
+  tell("phase", to_string(odd.phase), to_string(usual.phase));
   return text;
 }
 

@@ -35,6 +35,16 @@ bool is_made_by_another(const AttemptCalls& calls, int rank, const NamedCall& ca
   });
 }
 
+// With as many elements, as far as the rank's own record tells: a receiver knows them only afterwards.
+bool is_made_alike_by_another(const AttemptCalls& calls, int rank, const NamedCall& call) {
+  const IssuedCall* const own = calls.dumps.at(rank).find(call.stream, call.sequence);
+  const bool any_size = own == nullptr || own->call.starts_with("recv");
+  return std::ranges::any_of(calls.dumps, [&](const auto& dump) {
+    const IssuedCall* const issued = dump.second.find(call.stream, call.sequence);
+    return dump.first != rank && is_that_call(issued, call) && (any_size || issued->elements == own->elements);
+  });
+}
+
 // Another member made the call that was due, and the rank did not. What has left its records nobody can tell.
 bool is_missed(const AttemptCalls& calls, int rank, const NamedCall& due) {
   const IssuedCall* const own = calls.dumps.at(rank).find(due.stream, due.sequence);
@@ -56,7 +66,7 @@ std::optional<FoundDivergence> judged(const AttemptCalls& calls, int rank, const
   if (divergence.came && is_again(calls.dumps.at(rank), divergence)) {
     found.again = true;
     found.call = *divergence.came;
-    if (is_made_by_another(calls, rank, found.call)) return std::nullopt;
+    if (is_made_alike_by_another(calls, rank, found.call)) return std::nullopt;
     return found;
   }
   if (!divergence.due || !is_missed(calls, rank, *divergence.due)) return std::nullopt;

@@ -166,6 +166,27 @@ TEST_F(DivergenceTest, WhoPartsFromTheWayOfMostInTheFirstStepIsNamed) {
   EXPECT_EQ(found->what, "all_reduce gradients.1 came in its place");
 }
 
+// Two calls of one name are told apart by their sizes: the one behind what was due, and the one ahead of it.
+TEST_F(DivergenceTest, InTheFirstStepACallAsLargeAsTheOneAheadOfItIsThatOneOnceMore) {
+  const std::string_view sum = "all_reduce f32 sum gradients.cp";
+  for (const int rank : {0, 1, 2, 3}) {
+    const std::string_view group = rank < 2 ? cp : "cp[2-3]";
+    record(rank, {.sequence = 0, .call = "all_reduce f32 sum gradients.head"});  // put off
+    for (const std::int64_t i : {1, 2})
+      record(rank, {.stream = group, .sequence = i, .completed = true, .call = "keys"});
+    record(rank, {.stream = group, .sequence = 3, .completed = true, .call = sum, .count = 2304});
+    if (rank != 1) record(rank, {.sequence = 1, .call = "all_reduce f32 sum gradients.attention"});
+    record(rank, {.stream = group, .call = sum, .count = rank == 1 ? 2304 : 4864});
+  }
+  end();
+  const auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(1));
+  EXPECT_EQ(found->stream, cp);
+  EXPECT_EQ(found->sequence, 4);
+  EXPECT_EQ(found->what, "it was issued once more");
+}
+
 TEST_F(DivergenceTest, OfTwoThatPartInTheFirstStepNobodyKnowsWhoIsRight) {
   record(0, {.stream = cp, .call = "all_reduce gradients.1"});
   record(1, {.stream = cp, .call = "all_reduce gradients.2"});

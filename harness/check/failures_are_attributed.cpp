@@ -5,13 +5,16 @@
 // message or link one of its ends; of a node any rank of it), and names the step and the phase in which the fault hit a
 // call or a rank; where that was a collective call, also its group, its sequence and its operation. Not verified:
 // attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were still meeting;
-// which of several faults in one attempt is blamed; the phase of what a link does later on; the call whose message was
-// hit.
+// attempts in which every member of a call was hit in it, so that their records may well agree; which of several faults
+// in one attempt is blamed; the phase of what a link does later on; the call whose message was hit.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "engine/job/layout.h"
+#include "engine/seam/collective_op.h"
 #include "faults/operations.h"
 #include "harness/check/all.h"
 #include "harness/check/attribution.h"
@@ -76,6 +79,19 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
   return later_on || (blame.step == fault.step && blame.phase == fault.phase);
 }
 
+// Of one call, by its stream and sequence.
+bool all_members_were_hit(const Case& run, const std::vector<const Event*>& faults) {
+  std::map<std::pair<std::string_view, std::int64_t>, std::set<int>> hit_in;
+  for (const Event* fault : faults) {
+    if (info_of(run.fault(*fault)->kind).harm != Harm::call) continue;
+    if (const auto hit = hit_call(run, *fault)) hit_in[{hit->stream, hit->sequence}].insert(fault->rank);
+  }
+  return std::ranges::any_of(hit_in, [](const auto& hit) {
+    const std::vector<int> members = ranks_of_stream(hit.first.first);
+    return hit.second.size() > 1 && std::ranges::all_of(members, [&](int rank) { return hit.second.contains(rank); });
+  });
+}
+
 }  // namespace
 
 Verdict judge_failures_are_attributed(const Case& run) {
@@ -85,6 +101,7 @@ Verdict judge_failures_are_attributed(const Case& run) {
     bool others = false;
     const std::vector<const Event*> faults = faults_in(run, attempt, others);
     if (faults.empty() || others || calls_of(run, attempt).dumps.empty()) continue;
+    if (all_members_were_hit(run, faults)) continue;
     ++checked;
     const std::optional<Blame> blame = blame_of(run, attempt);
     const bool right =

@@ -65,12 +65,12 @@ class Finder {
   std::optional<Blame> mismatch() const {
     const auto found = first_disagreement(calls_);
     if (!found) return std::nullopt;
-    std::map<Digest, std::vector<int>> sides;
+    std::map<std::pair<Digest, Phase>, std::vector<int>> sides;
     const IssuedCall* earliest = found->of_first;
     for (const auto& [rank, dump] : calls_.dumps) {
       const IssuedCall* call = dump.find(found->of_first->stream, found->of_first->sequence);
       if (!call) continue;
-      sides[call->print].push_back(rank);
+      sides[{call->print, call->phase}].push_back(rank);
       if (issued_before(calls_, *call, *earliest)) earliest = call;
     }
     std::size_t most = 0;

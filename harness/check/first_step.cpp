@@ -136,9 +136,13 @@ std::optional<Divergence> divergence_at(const AttemptCalls& calls, int rank, con
   due.stream = stream_like(calls, rank, parting.other, due.stream);
   if (due.stream.empty()) return std::nullopt;
   due.sequence = issued_ahead_of(calls, rank, due.stream, came);
-  const bool left_out = goes_on_alike(own, place, parting.way, others_place + 1);
-  const bool repeated =
-      place > 0 && alike(own.at(place - 1), came) && goes_on_alike(own, place + 1, parting.way, others_place);
+  const Way& way = parting.way;
+  const bool repeated = place > 0 && alike(own.at(place - 1), came) && own.at(place - 1).elements == came.elements &&
+                        goes_on_alike(own, place + 1, way, others_place);
+  // What comes behind the call that was due is alike, but is as large as the call ahead of it?
+  const bool of_another_size = repeated && others_place + 1 < way.size() &&
+                               way.at(others_place - 1).elements != way.at(others_place + 1).elements;
+  const bool left_out = !of_another_size && goes_on_alike(own, place, way, others_place + 1);
   using Again = Divergence::Again;
   return Divergence{.due = due,
                     .came = named(came),
@@ -209,7 +213,10 @@ std::optional<Divergence> divergence_by_others(const AttemptCalls& calls, int ra
   const std::vector<const Parting*> most = most_at_the_earliest(partings);
   along += partings.size() - most.size();
   if (most.size() <= along) return std::nullopt;
-  return divergence_at(calls, rank, own, *most.front());
+  // Whoever has come furthest tells most.
+  const auto furthest = std::ranges::max_element(
+      most, {}, [](const Parting* parting) { return parting->way.size() - parting->common.others_place; });
+  return divergence_at(calls, rank, own, **furthest);
 }
 
 }  // namespace firedrill

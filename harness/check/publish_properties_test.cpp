@@ -138,6 +138,21 @@ TEST_F(AcknowledgedIsDurable, ExcusesTheAttemptBehindTheOneThatRejectedWhatWasDa
   expect_fail("attempt 3 resumes from step 6 although step 8 was acknowledged");
 }
 
+TEST_F(AcknowledgedIsDurable, ExcusesTheAttemptThatMarksAgainWhatAnotherCouldNotRead) {
+  // Attempt 3 cannot read 8-2-1 because of a fault, marks it, and ends before it can say so; attempt 4 finds the mark.
+  drill_.plan.faults = {FaultSpec{.kind = FaultKind::unreadable_shard}};
+  drill_.start(8);
+  drill_.add(EventKind::fault_fired, {.rank = 1, .detail = "shards/8-2-1/model-1"});
+  const auto report = drill_.events.size();
+  drill_.add(EventKind::damage, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.start(8);
+  drill_.add(EventKind::rejected, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.add(EventKind::found, {.rank = 0, .a = 6, .b = 2, .c = 1, .name = "6-2-1"});
+  expect_pass_still();
+  drill_.events.erase(drill_.events.begin() + static_cast<std::ptrdiff_t>(report));
+  expect_fail("attempt 4 resumes from step 6 although step 8 was acknowledged");
+}
+
 TEST_F(AcknowledgedIsDurable, HoldsTheRunToALoweredFloorOnly) {
   drill_.add(EventKind::floor_lowered, {.a = 8, .b = 6, .name = "8-2-1"});
   drill_.probe({.view = ProbeView::power_fails, .outcome = ProbeOutcome::found, .found = {6, 2, 1}});

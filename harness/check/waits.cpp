@@ -64,11 +64,13 @@ bool is_past(const AttemptCalls& calls, int rank, const IssuedCall& call) {
   return calls.issued(rank, call.stream, call.sequence);
 }
 
-bool left_out(const AttemptCalls& calls, int rank, const Waiting& waiting) {
-  const IssuedCall* const own = wait_of(calls, rank, waiting.call->aside);
-  if (!own || own->stream != waiting.call->stream || own->sequence >= waiting.call->sequence) return false;
-  return std::ranges::any_of(waiting.waiting, [&](int other) {
-    const IssuedCall* const put_off = calls.dumps.at(other).find(own->stream, own->sequence);
+bool left_out(const AttemptCalls& calls, int rank, const IssuedCall& call) {
+  const IssuedCall* const own = wait_of(calls, rank, call.aside);
+  if (!own || own->stream != call.stream || own->sequence >= call.sequence) return false;
+  return std::ranges::any_of(calls.dumps, [&](const auto& dump) {
+    const IssuedCall* const current = dump.second.current(call.aside);
+    if (!current || current->stream != call.stream || current->sequence != call.sequence) return false;
+    const IssuedCall* const put_off = dump.second.find(own->stream, own->sequence);
     return put_off && !put_off->completed && put_off->waited_for < 0 && put_off->compared == own->compared;
   });
 }
