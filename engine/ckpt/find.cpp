@@ -120,10 +120,16 @@ Result<std::optional<Damage>> Protocol::judge(const CheckpointContext& ctx, cons
       FD_TRY(again, look(Scope{.drop_caches = true}));
     }
     FD_TRY(const Verdicts second, gather(ctx, "checkpoint.confirm", again));
-    const auto& confirmed = second[static_cast<std::size_t>(confirmer)];
-    if (confirmed && is_damage(*confirmed)) return std::optional(Damage{.id = id, .what = confirmed->message});
+    const auto insists = [&second](int rank) -> const Error* {
+      const auto& verdict = second[static_cast<std::size_t>(rank)];
+      return verdict && is_damage(*verdict) ? &*verdict : nullptr;
+    };
+    // If it reads well now for the one that complained, each of the two may have met a passing error of its own.
+    if (insists(reporter) && insists(confirmer)) {
+      return std::optional(Damage{.id = id, .what = insists(confirmer)->message});
+    }
     if (const int other = first_with(second, is_other); other >= 0) return *second[static_cast<std::size_t>(other)];
-    if (const auto& insisted = second[static_cast<std::size_t>(reporter)]; insisted && is_damage(*insisted)) {
+    if (const Error* insisted = insists(reporter)) {
       return Error{.code = Code::unavailable,
                    .message = fmt::format("checkpoint {}: {}; but rank {} reads it well", to_string(id),
                                           insisted->message, ctx.world.ranks[static_cast<std::size_t>(confirmer)]),

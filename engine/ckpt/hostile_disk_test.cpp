@@ -219,6 +219,24 @@ TEST(Find, AShardThatReadsDifferentlyEachTimeRejectsNothing) {
 class HostileDisk : public BothCatalogs {};
 INSTANTIATE_TEST_SUITE_P(Catalogs, HostileDisk, both_catalogs, catalog_name);
 
+TEST_P(HostileDisk, ErrorsThatPassOnTwoRanksRejectNothing) {
+  const auto disk = two_checkpoints(GetParam());
+  std::set<int> failed;  // rank 1 at its first look, and rank 3 at the one that is to confirm it
+  disk->hook = [&](const DiskOperation& operation) -> std::optional<Error> {
+    const bool fails = (operation.rank == 1 && operation.op == FileOp::open) ||
+                       (operation.rank == 3 && operation.op == FileOp::drop_cache);
+    if (!fails || !operation.path.starts_with("shards/4-1-1/") || !failed.insert(operation.rank).second) {
+      return std::nullopt;
+    }
+    return injected_io_error();
+  };
+  TestAttempt attempt(*disk, 2);
+  expect_ok(attempt.train({}));
+  EXPECT_EQ(failed.size(), 2U);
+  EXPECT_EQ(attempt.restored, id(4));
+  EXPECT_TRUE(survey_of(*disk).rejected.empty());
+}
+
 TEST_P(HostileDisk, OnlyRejectedCheckpointsAreNoFreshStart) {
   const auto disk = two_checkpoints(GetParam());
   {

@@ -91,7 +91,17 @@ class WaitFinder {
     }
     return earliest ? std::optional(of_the_fewer(*earliest)) : std::nullopt;
   }
-  // Some members issued the call and others passed it by or left it out: the fewer are wrong; of equally many, all.
+  // It has made such a step before, and told no divergence from that one.
+  bool knows_to_be_due(int rank, const IssuedCall& call) const {
+    const bool knows =
+        calls_.dumps.contains(rank) && calls_.past_a_step.contains(rank) && is_of_training(call.phase) && !call.aside;
+    return knows && std::ranges::none_of(calls_.dumps.at(rank).divergences, [&](const Divergence& divergence) {
+             return (divergence.due && divergence.due->step == call.step) ||
+                    (divergence.came && divergence.came->step == call.step);
+           });
+  }
+  // Some members issued the call and others passed it by or left it out: the fewer are wrong; of equally many those who
+  // did not issue what was due by the steps before, else all.
   Blame of_the_fewer(const IssuedCall& call) const {
     std::vector<int> issued;
     std::vector<int> passed;
@@ -99,7 +109,7 @@ class WaitFinder {
       const IssuedCall* where = wait_of(calls_, member, call.aside);
       if (calls_.issued(member, call.stream, call.sequence)) {
         issued.push_back(member);
-      } else if (where && (issued_before(calls_, call, *where) || left_out(calls_, member, call))) {
+      } else if ((where && issued_before(calls_, call, *where)) || left_out(calls_, member, call)) {
         passed.push_back(member);
       }
     }
@@ -108,7 +118,8 @@ class WaitFinder {
     Blame blame = blame_at(one_too_many ? BlameKind::mismatch : BlameKind::missing, call);
     if (one_too_many) blame.what = "the others went on without it";
     blame.ranks = one_too_many ? issued : passed;
-    if (issued.size() == passed.size()) blame.ranks.insert(blame.ranks.end(), issued.begin(), issued.end());
+    const bool due = std::ranges::any_of(issued, [&](int rank) { return knows_to_be_due(rank, call); });
+    if (issued.size() == passed.size() && !due) blame.ranks.insert(blame.ranks.end(), issued.begin(), issued.end());
     return blame;
   }
   // Two that wait for each other in one call, which both issued: whoever else

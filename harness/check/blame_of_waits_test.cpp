@@ -86,6 +86,23 @@ TEST_F(CallsTest, OfSeveralThatWerePassedByTheEarliestIsNamed) {
   EXPECT_EQ(found->step, 5);
 }
 
+TEST_F(CallsTest, WhoPublishesAStepLeftOutTheCallThatAnotherStillWaitsIn) {
+  const auto publishes = [this](int rank, int waited_for) {
+    record(rank, {.stream = "publish[0-3]", .phase = Phase::save, .waited_for = waited_for, .call = "broadcast open"});
+  };
+  for (const int rank : {0, 2, 3}) publishes(rank, rank == 2 ? 1 : 2);
+  record(1, {.stream = "model[0-1]", .sequence = 3, .waited_for = 0, .call = "all_gather gradient_norm"});
+  auto found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0, 1));  // or rank 1 has one too many
+  EXPECT_EQ(found->stream, "model[0-1]");
+  drill_.add(EventKind::calls, {.rank = 1, .step = 4, .a = 1, .name = "model[0-1]"});
+  found = blame();
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->ranks, ElementsAre(0));
+  EXPECT_EQ(found->sequence, 3);
+}
+
 TEST_F(CallsTest, WhatIsExchangedInBucketsHasPassedNoMicroBatchBy) {
   drill_.plan.layout.bucket_bytes = 4096;
   record(0, {.stream = "pp.backward[2>0]", .phase = Phase::backward, .waited_for = 2, .call = "recv d"});

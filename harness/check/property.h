@@ -68,7 +68,7 @@ class Case {
   bool sync_lied_before(std::size_t position) const { return lied_from_ < position; }
   // Whether a wrong state at this position is what a journaled fault itself did: it damaged one replica directly (its
   // parameters or moments, or a payload behind the reduction), and its attempt ended before anything of that was
-  // committed, dispatched to be saved or acknowledged.
+  // committed, dispatched to be saved or acknowledged; or it changed a compared call, and nothing was committed.
   bool replica_damage_excused(std::size_t position) const;
   // The spec of a fault_planned or fault_fired event; nullptr if the plan has no such index.
   const FaultSpec* fault(const Event& event) const;

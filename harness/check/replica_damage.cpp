@@ -15,17 +15,19 @@ bool hits_one_replica(const FaultSpec& fault) {
 
 // A rank that made another call than its peers ends the step with other numbers, and so do those that it reduces with
 // in other groups in that step. Where calls are compared that is found before the next step is over; where they are
-// not, only the rank's own state is excused (see resume_equals_golden).
+// not, only the rank's own state is excused (see resume_equals_golden). What is dispatched meanwhile to be saved the
+// others never commit: they miss that call.
 bool in_step_of_a_compared_call(const AttemptSpan& attempt, const FaultSpec& fault, const Event& fired,
                                 const Event& state) {
   return info_of(fault.kind).harm == Harm::call && attempt.layout->guard == Guard::check &&
-         state.kind == EventKind::step_done && state.step == fired.step;
+         (state.kind == EventKind::step_done || state.kind == EventKind::save_dispatched) && state.step == fired.step;
 }
 
-// A state of the fault's step or a later one was kept.
-bool saved_behind(const Case& run, const AttemptSpan& attempt, std::size_t fired) {
+// A state of the fault's step or a later one was kept, or is about to be.
+bool saved_behind(const Case& run, const AttemptSpan& attempt, std::size_t fired, bool dispatched_too) {
   const Event& fault = run.event(fired);
   for (const EventKind kind : {EventKind::committed, EventKind::acknowledged, EventKind::save_dispatched}) {
+    if (kind == EventKind::save_dispatched && !dispatched_too) continue;
     const auto all = run.history().of(kind);
     const auto begin = std::upper_bound(all.begin(), all.end(), fired);
     const bool saved = std::any_of(begin, all.end(), [&](std::size_t at) {
@@ -69,7 +71,7 @@ bool Case::replica_damage_excused(std::size_t position) const {
     if (!spec || event(fired).attempt != attempt->number) continue;
     const bool by_call = in_step_of_a_compared_call(*attempt, *spec, event(fired), event(position));
     if (!by_call && !hits_one_replica(*spec)) continue;
-    if (saved_behind(*this, *attempt, fired)) continue;
+    if (saved_behind(*this, *attempt, fired, !by_call)) continue;
     if (spec->kind != FaultKind::corrupt_payload || stayed_with_one(*this, *attempt, fired)) return true;
   }
   return false;

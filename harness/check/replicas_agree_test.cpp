@@ -73,6 +73,26 @@ TEST(ReplicaDamage, IsNotExcusedIfItWasSaved) {
   run.fails(judge_resume_equals_golden, "step 3");
 }
 
+// Behind a skipped call, where calls are compared.
+TEST(ReplicaDamage, IsExcusedInASaveThatWasDispatchedAndNotCommitted) {
+  const auto dispatched = [](const FaultSpec& fault) {
+    DamagedRun run(fault);
+    run.drill.plan.layout.guard = Guard::check;
+    std::erase_if(run.drill.events, [](const Event& event) { return event.kind == EventKind::replicas_compared; });
+    Event save = run.drill.nth(EventKind::step_done, 5);
+    save.kind = EventKind::save_dispatched;
+    const auto done = std::ranges::find_if(run.drill.events, [&](const Event& event) {
+      return event.kind == EventKind::step_done && event.digest == save.digest;
+    });
+    run.drill.events.insert(done + 1, save);
+    return run;
+  };
+  DamagedRun skipped = dispatched({.kind = FaultKind::skip_call});
+  skipped.passes(judge_replicas_agree);
+  skipped.passes(judge_resume_equals_golden);
+  dispatched({.kind = FaultKind::bit_flip, .target = Target::parameter}).fails(judge_resume_equals_golden, "step 3");
+}
+
 TEST(ReplicaDamage, IsNotExcusedIfACorrectEngineSpreadsItAlike) {
   DamagedRun gradient({.kind = FaultKind::bit_flip, .target = Target::gradient});
   gradient.fails(judge_replicas_agree, "hold other bits of weight.0 after step 3");

@@ -54,7 +54,8 @@ Scan scan(const Case& run) {
       if (golden == no_state || state == no_state) {
         result.undescribed = std::min<std::size_t>(result.undescribed, position);
       } else if (!run.states().within(state, golden) && !behind_a_changed_call(run, position)) {
-        if (kind == EventKind::step_done && run.replica_damage_excused(position)) continue;
+        const bool may_be_damaged = kind == EventKind::step_done || kind == EventKind::save_dispatched;
+        if (may_be_damaged && run.replica_damage_excused(position)) continue;
         result.departed = std::min<std::size_t>(result.departed, position);
       }
     }

@@ -64,7 +64,18 @@ bool is_past(const AttemptCalls& calls, int rank, const IssuedCall& call) {
   return calls.issued(rank, call.stream, call.sequence);
 }
 
+namespace {
+
+// What a step leaves is published behind its last call.
+bool is_published(const AttemptCalls& calls, int rank, const IssuedCall& call) {
+  const IssuedCall* const publish = wait_of(calls, rank, true);
+  return !call.aside && is_of_training(call.phase) && publish && publish->step >= call.step;
+}
+
+}  // namespace
+
 bool left_out(const AttemptCalls& calls, int rank, const IssuedCall& call) {
+  if (is_published(calls, rank, call)) return true;
   const IssuedCall* const own = wait_of(calls, rank, call.aside);
   if (!own || own->stream != call.stream || own->sequence >= call.sequence) return false;
   return std::ranges::any_of(calls.dumps, [&](const auto& dump) {

@@ -27,7 +27,7 @@ const IssuedCall* wait_of(const AttemptCalls& calls, int rank, bool aside);
 bool is_past(const AttemptCalls& calls, int rank, const IssuedCall& call);
 
 // Whether `rank` left out the call that others wait in, or those have one too many: it waits itself for the end of an
-// earlier call of the stream, which those have put off until behind this one.
+// earlier call of the stream, which those have put off until behind this one; or it publishes that step.
 bool left_out(const AttemptCalls& calls, int rank, const IssuedCall& call);
 
 // Two ranks that each wait for the other in a call that the other never issued.
