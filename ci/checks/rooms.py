@@ -29,7 +29,9 @@ SYSTEM = re.compile(r"(sys|linux|net|netinet|arpa|asm|bits)/|(unistd|fcntl|signa
 COMPILER = ("nmmintrin.h", "xmmintrin.h", "cxxabi.h", "sanitizer/")
 LIBRARIES = {  # what LINK calls it -> its headers
     "fmt::fmt": ("fmt/",),
-    "Boost::headers": ("boost/asio", "boost/process", "boost/system", "boost/optional", "boost/container", "boost/type_traits"),
+    "Boost::headers": (
+        "boost/asio", "boost/container", "boost/optional", "boost/process", "boost/system", "boost/type_traits",
+    ),
     "Boost::context": ("boost/context/",),
     "nlohmann_json::nlohmann_json": ("nlohmann/",),
     "yaml-cpp": ("yaml-cpp/",),
