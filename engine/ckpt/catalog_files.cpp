@@ -108,20 +108,21 @@ class FilesCatalog final : public Catalog {
   // What is found may be there for now only: a sync does not make up for one that failed on a name. So a mark is made
   // anew; a manifest without one is committed once more, byte for byte. One with its mark is durable, or the mark would
   // not have been written.
-  Status settle(FileSystem& files, const CheckpointId& id, bool validated) override {
-    if (!validated) FD_TRY_VOID(commit_again(files, id));
+  Status settle(FileSystem& files, const CheckpointId& id, const std::vector<CheckpointId>& validated) override {
+    if (std::find(validated.begin(), validated.end(), id) == validated.end()) FD_TRY_VOID(commit_again(files, id));
     FD_TRY(const auto file, files.open(path_in(directory::manifests, id)));
     FD_TRY_VOID(file->sync());
     FD_TRY_VOID(file->close());
     FD_TRY_VOID(files.sync_directory(directory::manifests));
-    if (validated) FD_TRY_VOID(write_mark(files, directory::validated, id));
+    for (const CheckpointId& marked : validated) FD_TRY_VOID(write_name(files, directory::validated, marked));
+    if (!validated.empty()) FD_TRY_VOID(files.sync_directory(directory::validated));
     FD_TRY_VOID(files.sync_directory(directory::rejected));
     return files.sync_directory(directory::tombstones);
   }
 
   Status bury(FileSystem& files, const std::vector<CheckpointId>& ids) override {
     for (const CheckpointId& id : ids) {
-      FD_TRY_VOID(create_or_replace(files, path_in(directory::tombstones, id), Value::copy_of(std::string_view())));
+      FD_TRY_VOID(write_name(files, directory::tombstones, id));
     }
     return files.sync_directory(directory::tombstones);
   }

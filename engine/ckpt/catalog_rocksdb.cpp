@@ -178,7 +178,7 @@ class RocksdbCatalog final : public Catalog {
     return write(files, {put(directory::attempts, name, encode_seen(seen).text())});
   }
 
-  Status settle(FileSystem&, const CheckpointId&, bool) override { return {}; }
+  Status settle(FileSystem&, const CheckpointId&, const std::vector<CheckpointId>&) override { return {}; }
 
   Status bury(FileSystem& files, const std::vector<CheckpointId>& ids) override {
     std::vector<RecordChange> changes;

@@ -47,8 +47,12 @@ Status expect_written(FileSystem& files, std::string_view path, const Value& byt
   return Error{.code = Code::corrupted, .message = fmt::format("{} reads back otherwise than written", path)};
 }
 
+Status write_name(FileSystem& files, std::string_view directory, const CheckpointId& id) {
+  return create_or_replace(files, path_in(directory, id), Value::copy_of(std::string_view()));
+}
+
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id) {
-  FD_TRY_VOID(create_or_replace(files, path_in(directory, id), Value::copy_of(std::string_view())));
+  FD_TRY_VOID(write_name(files, directory, id));
   return files.sync_directory(directory);
 }
 

@@ -30,6 +30,9 @@ Status expect_written(FileSystem& files, std::string_view path, const Value& byt
 // later sync makes up for one that failed on its name: another one takes its place.
 Status write_mark(FileSystem& files, std::string_view directory, const CheckpointId& id);
 
+// The same, durable only with the next sync of the directory.
+Status write_name(FileSystem& files, std::string_view directory, const CheckpointId& id);
+
 // The file at `path` with these bytes, synced; its name is not durable yet. A file that is there already is there all
 // the time, with its old bytes or with these. `path` is the name of a checkpoint in one of its directories.
 Status create_or_replace(FileSystem& files, const std::string& path, const Value& bytes);

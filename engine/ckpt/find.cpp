@@ -54,9 +54,20 @@ std::vector<Damage> to_reject(const CheckpointContext& ctx, const Survey& survey
   return damaged;
 }
 
+// The marks that retention will count on: of the newest ones that are accepted.
+std::vector<CheckpointId> marks_to_keep(const CheckpointContext& ctx, const Survey& survey, const FindResult& found) {
+  std::vector<CheckpointId> marks;
+  for (const CheckpointId& id : found.accepted) {
+    if (std::ssize(marks) >= ctx.job.checkpoint.keep_validated) break;
+    if (std::find(survey.validated.begin(), survey.validated.end(), id) != survey.validated.end()) marks.push_back(id);
+  }
+  return marks;
+}
+
 }  // namespace
 
-Status Protocol::settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated) {
+Status Protocol::settle(const CheckpointContext& ctx, const CheckpointId& id,
+                        const std::vector<CheckpointId>& validated) {
   FileSystem& files = ctx.parts.files;
   FD_TRY_VOID(files.sync_directory(shard_directory(id)));
   FD_TRY_VOID(files.sync_directory(directory::shards));
@@ -231,7 +242,7 @@ Result<FindResult> Protocol::find(const CheckpointContext& ctx) {
   Value word;
   if (ctx.coordinator()) {
     Status settled;
-    if (result.chosen) settled = settle(ctx, *result.chosen, result.validated);
+    if (result.chosen) settled = settle(ctx, *result.chosen, marks_to_keep(ctx, survey, result));
     if (settled && result.chosen) settled = reject(ctx, to_reject(ctx, survey, result));
     if (settled) settled = record_seen(ctx, result.accepted);
     if (!settled && ends_the_call(settled.error())) return settled.error();

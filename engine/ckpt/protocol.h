@@ -120,7 +120,8 @@ class Protocol {
   // acknowledged, nor at step 0 while something is listed. Errors: corrupted, mismatch. Called on all ranks.
   virtual Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const;
   // Coordinator: makes durable what was perhaps found in a cache only.
-  virtual Status settle(const CheckpointContext& ctx, const CheckpointId& id, bool validated);
+  virtual Status settle(const CheckpointContext& ctx, const CheckpointId& id,
+                        const std::vector<CheckpointId>& validated);
   // Coordinator: marks damaged candidates, durably, behind an older one verified whole.
   virtual Status reject(const CheckpointContext& ctx, const std::vector<Damage>& damaged);
   // Coordinator: attempts/<n>.seen, durable.

@@ -212,6 +212,15 @@ TEST(RetentionInFiles, AMarkWhoseSyncFailedIsMadeAnewByWhoeverBuildsOnIt) {
   EXPECT_TRUE(disk.after_power_loss()->has("validated/4-1-1"));
 }
 
+TEST(RetentionInFiles, TheMarkOfAnOlderOneIsMadeAnewToo) {
+  TestDisk disk;
+  expect_ok(TestAttempt(disk).train({2, 4}));
+  disk.durable.erase("validated/2-1-1");
+  disk.forgotten.insert("validated/2-1-1");
+  expect_ok(TestAttempt(disk, 2).train({}));
+  EXPECT_TRUE(disk.after_power_loss()->has("validated/2-1-1")) << "retention counts on it";
+}
+
 // A tombstone alone hides a manifest, whatever is left of the shards.
 TEST(RetentionInFiles, ACheckpointBeingDeletedIsNoCandidate) {
   TestDisk disk;

@@ -7,7 +7,7 @@ namespace {
 
 class TrustsTheCache final : public Protocol {
  protected:
-  Status settle(const CheckpointContext&, const CheckpointId&, bool) override { return {}; }
+  Status settle(const CheckpointContext&, const CheckpointId&, const std::vector<CheckpointId>&) override { return {}; }
 
   Status restored(const CheckpointContext& ctx, const FindResult&, StateView&) override {
     if (!ctx.coordinator()) return {};
