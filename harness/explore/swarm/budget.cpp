@@ -36,6 +36,29 @@ bool blinds_the_only_rank(const Plan& plan, const FaultSpec& fault) {
   return hides && fault.at.phase == Phase::find && may_hit_an_only_rank(plan, fault);
 }
 
+bool is_same_call(const FaultSpec& a, const FaultSpec& b) {
+  return a.kind == b.kind && a.at.attempt == b.at.attempt && a.at.step == b.at.step && a.at.phase == b.at.phase &&
+         a.at.nth == b.at.nth;
+}
+
+// All members of a group are made to do the same wrong thing at the same call: they agree about it.
+bool misleads_all_members(const Plan& plan, const FaultSpec& fault) {
+  if (info_of(fault.kind).harm != Harm::call) return false;
+  const Layout& layout = plan.layout_of(fault.at.attempt.value_or(1));
+  if (fault.at.rank >= layout.world_size()) return false;
+  const auto is_misled = [&](int rank) {
+    return std::ranges::any_of(
+        plan.faults, [&](const FaultSpec& other) { return other.at.rank == rank && is_same_call(other, fault); });
+  };
+  const Groups groups = groups_of(plan.job, layout, fault.at.rank);
+  const auto misled = [&](const Group& group) {
+    return group.size() > 1 && std::ranges::all_of(group.ranks, is_misled);
+  };
+  return misled(groups.world) || misled(groups.dp) || misled(groups.tp) || misled(groups.cp) || misled(groups.pp) ||
+         misled(groups.model) || misled(groups.ep) || misled(groups.expert_cp) || misled(groups.expert_dp) ||
+         misled(groups.tied);
+}
+
 void add_missing_nodes(const Plan& plan, std::vector<std::string>& reasons) {
   const auto lost = static_cast<int>(std::ranges::count_if(plan.faults, loses_a_node));
   const RecoverySpec& recovery = plan.recovery;
@@ -78,6 +101,7 @@ std::vector<std::string> beyond_budget(const Plan& plan) {
   for (const FaultSpec& fault : plan.faults) {
     if (hits_the_only_checkpoint(plan, fault)) reasons.emplace_back("the only checkpoint may be damaged");
     if (blinds_the_only_rank(plan, fault)) reasons.emplace_back("a checkpoint may be hidden from the only rank");
+    if (misleads_all_members(plan, fault)) reasons.emplace_back("all members of a group may agree on a wrong call");
   }
   add_missing_nodes(plan, reasons);
   return reasons;

@@ -68,5 +68,25 @@ TEST(BeyondBudget, ASecondReadThatFailsConfirmsTheFirstIfThereIsNoOtherRank) {
   EXPECT_TRUE(is_survived(3, 4)) << "another rank looks";
 }
 
+bool tells_apart(FaultKind kind, int ranks, const std::vector<int>& hit, int last_nth) {
+  Plan plan = nano_base();
+  plan.layout.dp = ranks;
+  plan.layout.guard = Guard::check;
+  plan.recovery.budget = 3;
+  for (const int rank : hit) {
+    plan.faults.push_back({.kind = kind, .at = {.attempt = 1, .rank = rank, .step = 3, .phase = Phase::exchange}});
+  }
+  plan.faults.back().at.nth = last_nth;
+  const std::vector<std::string> reasons = beyond_budget(plan);
+  return std::ranges::find(reasons, "all members of a group may agree on a wrong call") == reasons.end();
+}
+
+TEST(BeyondBudget, AWrongCallOfAllMembersIsOneThatNobodyNotices) {
+  EXPECT_FALSE(tells_apart(FaultKind::skip_call, 2, {0, 1}, 1));
+  EXPECT_TRUE(tells_apart(FaultKind::skip_call, 2, {0, 1}, 2)) << "another call";
+  EXPECT_TRUE(tells_apart(FaultKind::skip_call, 4, {0, 1}, 1)) << "the others know";
+  EXPECT_TRUE(tells_apart(FaultKind::kill, 2, {0, 1}, 1));
+}
+
 }  // namespace
 }  // namespace firedrill
