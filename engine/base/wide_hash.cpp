@@ -8,8 +8,11 @@
 #ifndef NDEBUG
 #define XXH_NO_INLINE_HINTS 1
 #endif
+#include <immintrin.h>
+#define XXH_VECTOR 2  // XXH_AVX2, which xxhash.h takes for granted only where all sources have it
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+static_assert(XXH_VECTOR == XXH_AVX2);
 #endif
 
 namespace firedrill {
