@@ -26,7 +26,7 @@ THREADS = set("thread mutex shared_mutex condition_variable future semaphore lat
 FILES = set("filesystem fstream cstdio csignal".split())
 SYSTEM = re.compile(r"(sys|linux|net|netinet|arpa|asm|bits)/|(unistd|fcntl|signal|poll|dirent|spawn|sched|dlfcn|pthread"
                     r"|errno|termios|execinfo|time|stdlib|stdio|string|pwd|netdb|glob|ucontext|ifaddrs)\.h$")
-COMPILER = ("nmmintrin.h", "xmmintrin.h", "cxxabi.h", "sanitizer/")
+COMPILER = ("immintrin.h", "nmmintrin.h", "xmmintrin.h", "cxxabi.h", "sanitizer/")
 LIBRARIES = {  # what LINK calls it -> its headers
     "fmt::fmt": ("fmt/",),
     "Boost::headers": (

@@ -32,14 +32,15 @@ Value encode_status(int rank, const Status& status) {
   return status ? encode_ok(rank) : encode_error(rank, status.error());
 }
 
-std::optional<Error> error_in(const Value& given, int rank) {
+std::optional<Error> error_in(const Value& given, int rank, int ranks) {
   if (!given || given.is_pack()) {
     return Error{.code = Code::corrupted, .message = fmt::format("rank {} gave nothing", rank)};
   }
   WireReader in(given.text());
   const auto word = in.number<std::uint64_t>();
   if (in.ok() && word == word_of(rank, true)) return std::nullopt;
-  if (in.ok() && word != word_of(rank, false)) {
+  const std::uint64_t whose = word >> 1;  // from 1 on
+  if (in.ok() && word != word_of(rank, false) && whose >= 1 && whose <= static_cast<std::uint64_t>(ranks)) {
     return Error{.code = Code::mismatch,
                  .message = fmt::format("in the place of what rank {} gives stands what another rank gave", rank)};
   }
@@ -49,7 +50,7 @@ std::optional<Error> error_in(const Value& given, int rank) {
   error.injected = in.number<std::uint8_t>() != 0;
   error.message = in.text();
   error.hint = in.text();
-  if (!in.at_end() || error.code > Code::internal) {
+  if (!in.at_end() || word != word_of(rank, false) || error.code > Code::internal) {
     return Error{.code = Code::corrupted, .message = fmt::format("what rank {} gave is not whole", rank)};
   }
   error.message = fmt::format("rank {}: {}", rank, error.message);
@@ -61,7 +62,7 @@ Result<Agreed> agree(const CheckpointContext& ctx, std::string_view purpose, con
   FD_TRY(result.all, ctx.parts.collectives.all_gather(ctx.world, mine, ctx.call(purpose)));
   const auto parts = result.all.parts();
   for (std::size_t i = 0; i < parts.size() && !result.failure; ++i) {
-    result.failure = error_in(parts[i], ctx.world.ranks[i]);
+    result.failure = error_in(parts[i], ctx.world.ranks[i], ctx.world.size());
   }
   return result;
 }
@@ -69,7 +70,7 @@ Result<Agreed> agree(const CheckpointContext& ctx, std::string_view purpose, con
 Result<Agreed> tell_all(const CheckpointContext& ctx, std::string_view purpose, const Value& of_coordinator) {
   Agreed result;
   FD_TRY(result.all, ctx.parts.collectives.broadcast(ctx.world, of_coordinator, 0, ctx.call(purpose)));
-  result.failure = error_in(result.all, ctx.world.ranks[0]);
+  result.failure = error_in(result.all, ctx.world.ranks[0], ctx.world.size());
   return result;
 }
 

@@ -24,8 +24,9 @@ constexpr std::uint64_t word_of(int rank, bool well) {
 Value encode_ok(int rank);
 Value encode_error(int rank, const Error& error);
 Value encode_status(int rank, const Status& status);
-// The error in what `rank` gave, if it is one; its message names the rank. Code::mismatch if another rank gave it.
-std::optional<Error> error_in(const Value& given, int rank);
+// The error in what `rank` of `ranks` gave, if it is one; its message names the rank. Code::mismatch if another of them
+// gave it.
+std::optional<Error> error_in(const Value& given, int rank, int ranks);
 
 struct Agreed {
   Value all;                     // a pack with what each rank gave

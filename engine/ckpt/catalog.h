@@ -38,8 +38,8 @@ class Catalog {
   virtual Status mark_validated(FileSystem& files, const CheckpointId& id) = 0;
   virtual Status mark_rejected(FileSystem& files, const CheckpointId& id) = 0;
   virtual Status record_seen(FileSystem& files, const Survey::Seen& seen) = 0;
-  // Makes what reading has found of this checkpoint durable, with all tombstones and rejections, and with the marks of
-  // those that are validated (it may be one of them).
+  // Makes what reading has found of this checkpoint durable, and the marks of those that are validated (it may be one
+  // of them). Tombstones and rejections are synced only: who needs one whose sync may have failed makes it anew.
   virtual Status settle(FileSystem& files, const CheckpointId& id, const std::vector<CheckpointId>& validated) = 0;
   // Retirement: first the tombstones, then the manifests, then (the shards being gone) what else there is.
   virtual Status bury(FileSystem& files, const std::vector<CheckpointId>& ids) = 0;

@@ -24,9 +24,9 @@ using Json = nlohmann::ordered_json;
 Value bytes(std::string_view text) { return Value::copy_of(text); }
 
 TEST(WordOfARank, ThatIsNotWholeIsAnErrorWhichNamesTheRank) {
-  EXPECT_FALSE(error_in(encode_ok(3), 3).has_value());
+  EXPECT_FALSE(error_in(encode_ok(3), 3, 4).has_value());
   for (const Value& nothing : {Value(), Value::pack({encode_ok(3)})}) {
-    const auto error = error_in(nothing, 3);
+    const auto error = error_in(nothing, 3, 4);
     ASSERT_TRUE(error.has_value());
     EXPECT_EQ(error->code, Code::corrupted);
     EXPECT_EQ(error->message, "rank 3 gave nothing");
@@ -34,33 +34,36 @@ TEST(WordOfARank, ThatIsNotWholeIsAnErrorWhichNamesTheRank) {
   const Error sent{.code = Code::io_error, .message = "m", .hint = "h", .retryable = true, .injected = true};
   const std::string whole(encode_error(3, sent).text());
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const auto error = error_in(bytes(whole.substr(0, size)), 3);
+    const auto error = error_in(bytes(whole.substr(0, size)), 3, 4);
     ASSERT_TRUE(error.has_value()) << size;
     EXPECT_EQ(error->code, Code::corrupted) << size;
     EXPECT_EQ(error->message, "what rank 3 gave is not whole") << size;
   }
-  EXPECT_EQ(error_in(bytes(whole + "x"), 3)->message, "what rank 3 gave is not whole");
+  EXPECT_EQ(error_in(bytes(whole + "x"), 3, 4)->message, "what rank 3 gave is not whole");
   std::string code = whole;
   code[8] = 100;
-  EXPECT_EQ(error_in(bytes(code), 3)->code, Code::corrupted);
+  EXPECT_EQ(error_in(bytes(code), 3, 4)->code, Code::corrupted);
+  std::string word = whole;
+  word[5] = 1;
+  EXPECT_EQ(error_in(bytes(word), 3, 4)->message, "what rank 3 gave is not whole") << "and not what another rank gave";
 }
 
 TEST(WordOfARank, KeepsTheErrorAndNamesTheRank) {
   const Error sent{.code = Code::no_space, .message = "m", .hint = "h", .retryable = true, .injected = true};
-  const auto named = error_in(encode_status(2, Status(Error(sent))), 2);
+  const auto named = error_in(encode_status(2, Status(Error(sent))), 2, 4);
   EXPECT_EQ(named->code, Code::no_space);
   EXPECT_EQ(named->message, "rank 2: m");
   EXPECT_EQ(named->hint, "h");
   EXPECT_TRUE(named->retryable);
   EXPECT_TRUE(named->injected);
-  EXPECT_FALSE(error_in(encode_status(2, Status()), 2).has_value());
+  EXPECT_FALSE(error_in(encode_status(2, Status()), 2, 4).has_value());
 }
 
 // As a rank is left that did not take part in the exchange, and goes on with what it gave in all places.
 TEST(WordOfARank, InThePlaceOfAnothersIsNoWordOfThat) {
   const Error sent{.code = Code::io_error, .message = "m"};
   for (const Value& of_rank_0 : {encode_ok(0), encode_error(0, sent)}) {
-    const auto error = error_in(of_rank_0, 1);
+    const auto error = error_in(of_rank_0, 1, 4);
     ASSERT_TRUE(error.has_value());
     EXPECT_EQ(error->code, Code::mismatch);
     EXPECT_EQ(error->message, "in the place of what rank 1 gives stands what another rank gave");
@@ -296,7 +299,7 @@ TEST(Report, RanksThatDisagreeOnATensorOrAJobAreNotCommitted) {
   EXPECT_EQ(build({bytes(whole.substr(0, 10))}).code, Code::corrupted);
   EXPECT_EQ(build({bytes(whole.substr(0, whole.size() - 1))}).code, Code::corrupted);
   StateView other = encoded.state;
-  other[0].tensors[0].shape = Shape{7, 5};
+  other[0].tensors.change(0).shape = Shape{7, 5};
   std::vector<Value> reports;
   for (int rank = 0; rank < 2; ++rank) {
     EncodeScalars scalars = encoded.scalars;
@@ -350,13 +353,13 @@ TEST(Structure, IsTheSameOnlyIfAllOfItIs) {
       [](StateGroup& g) { g.holder += 1; },
       [](StateGroup& g) { g.holders += 1; },
       [](StateGroup& g) { g.tensors.pop_back(); },
-      [](StateGroup& g) { g.tensors[0].name += "x"; },
+      [](StateGroup& g) { g.tensors.change(0).name += "x"; },
       [](StateGroup& g) {
-        g.tensors[0].shape = Shape{7, 5};
+        g.tensors.change(0).shape = Shape{7, 5};
       },
-      [](StateGroup& g) { g.tensors[0].offset += 1; },
-      [](StateGroup& g) { g.tensors[0].begin += 1; },
-      [](StateGroup& g) { g.tensors[0].length = 3; },
+      [](StateGroup& g) { g.tensors.change(0).offset += 1; },
+      [](StateGroup& g) { g.tensors.change(0).begin += 1; },
+      [](StateGroup& g) { g.tensors.change(0).length = 3; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     StateView changed = state;

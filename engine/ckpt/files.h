@@ -50,7 +50,8 @@ Result<std::vector<std::string>> names_in(FileSystem& files, std::string_view di
 
 // Makes directories that are missing under the root, and syncs the root. The first one holds something only once that
 // sync has gone well. Until then a name that is there may be one that an attempt's sync failed on, or that it made and
-// never came to sync, and no later sync promises anything of those: so each empty one is made anew.
+// never came to sync, and no later sync promises anything of those: so each empty one is made anew. Attempts do not
+// overlap here: whoever starts one has seen to it that no rank of the one before is left.
 Status make_directories(FileSystem& files, const std::vector<std::string>& there,
                         const std::vector<std::string_view>& wanted);
 

@@ -21,7 +21,8 @@ Result<Verdicts> gather(const CheckpointContext& ctx, std::string_view purpose, 
   FD_TRY(const Agreed all, agree(ctx, purpose, mine));
   Verdicts verdicts;
   const auto parts = all.all.parts();
-  for (std::size_t i = 0; i < parts.size(); ++i) verdicts.push_back(error_in(parts[i], ctx.world.ranks[i]));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    verdicts.push_back(error_in(parts[i], ctx.world.ranks[i], ctx.world.size()));
   return verdicts;
 }
 

@@ -55,7 +55,7 @@ TEST(Restore, ATensorThatNothingTakesIsNamed) {
 }
 
 TEST(Restore, AnotherShapeAndAnotherTypeAreNamedWithBothSides) {
-  const Restoring shape([](StateView& state) { state[0].tensors[0].shape = {7, 5}; });
+  const Restoring shape([](StateView& state) { state[0].tensors.change(0).shape = {7, 5}; });
   EXPECT_THAT(cause(shape.results).message,
               HasSubstr("holds model/layer.weight (f32 [5, 7]), this job needs model/layer.weight (f32 [7, 5])"));
   EXPECT_FALSE(shape.touched);

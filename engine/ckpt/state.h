@@ -29,7 +29,8 @@ struct TensorSlot {
 };
 
 // The tensors of a group. Copies share them until one is changed: the list of a state goes to the trainer, to snapshots
-// and to the checkpoint protocol in each attempt, and names and places never change.
+// and to the checkpoint protocol in each attempt, and names and places never change. Threads may share a list that none
+// of them changes. A change ends the references to elements of this list.
 class TensorList {
  public:
   TensorList() = default;
@@ -43,7 +44,7 @@ class TensorList {
   const TensorSlot& operator[](std::size_t i) const { return (*list_)[i]; }
   bool shares_with(const TensorList& other) const { return list_ == other.list_; }
 
-  TensorSlot& operator[](std::size_t i) { return own()[i]; }
+  TensorSlot& change(std::size_t i) { return own()[i]; }
   void push_back(TensorSlot tensor) { own().push_back(std::move(tensor)); }
   void pop_back() { own().pop_back(); }
 

@@ -41,8 +41,8 @@ Digest short_key(const Kernel& kernel, std::span<const std::byte> scalars, std::
   std::array<std::uint64_t, KeyWords::most> words;
   words[0] = kernel.id;
   words[1] = scalars.size() << 32 | inputs.size();
-  std::uint64_t* next = &words[count - 2 * inputs.size()];
-  if (next != &words[2]) next[-1] = 0;  // the last word of the scalars may not be full
+  std::uint64_t* next = words.data() + (count - 2 * inputs.size());
+  if (next != words.data() + 2) next[-1] = 0;  // the last word of the scalars may not be full
   if (!scalars.empty()) std::memcpy(&words[2], scalars.data(), scalars.size());
   for (const Value& input : inputs) {
     const Digest key = input ? input.key() : Digest{};

@@ -201,7 +201,7 @@ Result<TrainingState> Attempt::begin() {
   FD_TRY(const FindResult found, context_.protocol.find(checkpoints_));
   if (!found.chosen) {
     return initial_state(parts_.compute, context_.job, context_.model, context_.sampler.start(), holdings_,
-                         shape_.moments);
+                         shape_.moments.empty() ? initial_moments(context_.model, holdings_) : shape_.moments);
   }
   StateView view = shape_.view;
   FD_TRY_VOID(context_.protocol.restore(checkpoints_, found, view));

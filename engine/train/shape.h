@@ -17,7 +17,7 @@ struct RankShape {
   Groups groups;
   Holdings holdings;
   StateView view;              // without values
-  std::vector<Value> moments;  // before the first step
+  std::vector<Value> moments;  // before the first step, if several attempts share them
 };
 RankShape rank_shape_of(const Job& job, const Layout& layout, const Model& model, int rank);
 

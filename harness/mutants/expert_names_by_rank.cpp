@@ -42,7 +42,7 @@ class ExpertNamesByRank final : public Protocol {
       renumber(group.name, first);
       group.holder = router->holder;
       group.holders = router->holders;
-      for (std::size_t i = 0; i < group.tensors.size(); ++i) renumber(group.tensors[i].name, first);
+      for (std::size_t i = 0; i < group.tensors.size(); ++i) renumber(group.tensors.change(i).name, first);
     }
     return list;
   }

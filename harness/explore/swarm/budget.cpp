@@ -41,9 +41,11 @@ bool is_same_call(const FaultSpec& a, const FaultSpec& b) {
          a.at.nth == b.at.nth;
 }
 
-// All members of a group are made to do the same wrong thing at the same call: they agree about it.
+// All members of a group leave out the same call, or reduce by the same wrong operation: they agree about it, and
+// nothing is missing. Which group the call is of is not known here, so that a plan in which others could tell counts
+// too; and members that made other numbers of calls in the phase are not seen to be at one.
 bool misleads_all_members(const Plan& plan, const FaultSpec& fault) {
-  if (info_of(fault.kind).harm != Harm::call) return false;
+  if (fault.kind != FaultKind::skip_call && fault.kind != FaultKind::wrong_reduce_op) return false;
   const Layout& layout = plan.layout_of(fault.at.attempt.value_or(1));
   if (fault.at.rank >= layout.world_size()) return false;
   const auto is_misled = [&](int rank) {

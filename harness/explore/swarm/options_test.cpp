@@ -85,6 +85,7 @@ TEST(BeyondBudget, AWrongCallOfAllMembersIsOneThatNobodyNotices) {
   EXPECT_FALSE(tells_apart(FaultKind::skip_call, 2, {0, 1}, 1));
   EXPECT_TRUE(tells_apart(FaultKind::skip_call, 2, {0, 1}, 2)) << "another call";
   EXPECT_TRUE(tells_apart(FaultKind::skip_call, 4, {0, 1}, 1)) << "the others know";
+  EXPECT_TRUE(tells_apart(FaultKind::wrong_count, 2, {0, 1}, 1)) << "what came is no sum of what was given";
   EXPECT_TRUE(tells_apart(FaultKind::kill, 2, {0, 1}, 1));
 }
 

@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double progress_every = 0.5;  // seconds
-// Plans that a thread draws ahead, to run those of a job and layout in a row.
+// Plans that a thread draws ahead, to run those of a job and layout in a row: few in the beginning, so that a short
+// exploration is no other than the start of a long one, and the corpus is soon asked.
+constexpr std::uint64_t ahead_min = 64;
 constexpr std::uint64_t ahead_max = 4'096;
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
@@ -35,8 +37,9 @@ std::uint64_t before_shard(const TrialsOptions& options) {
 // What the threads share.
 class Together {
  public:
-  Together(const TrialsOptions& options, PlanCorpus* corpus, const std::function<void(const TrialsResult&)>& progress)
-      : options_(options), corpus_(corpus), progress_(progress) {
+  Together(const TrialsOptions& options, bool in_sim, PlanCorpus* corpus,
+           const std::function<void(const TrialsResult&)>& progress)
+      : options_(options), in_sim_(in_sim), corpus_(corpus), progress_(progress) {
     if (corpus_ == nullptr) return;
     result_.coverage.load(corpus_->features());
     result_.corpus_plans = corpus_->plans().size();
@@ -56,7 +59,9 @@ class Together {
     const std::lock_guard lock(mutex_);
     const std::uint64_t left = trials_of_shard(options_) - taken_;
     const auto threads = static_cast<std::uint64_t>(std::max(options_.jobs, 1));
-    const std::uint64_t count = std::min(left, std::clamp<std::uint64_t>(left / (2 * threads), 1, ahead_max));
+    // A process gains nothing from a memo.
+    const std::uint64_t most = in_sim_ ? std::min(ahead_max, ahead_min + taken_ / threads) : 1;
+    const std::uint64_t count = std::min(left, std::clamp<std::uint64_t>(left / (2 * threads), 1, most));
     for (std::uint64_t i = 0; i < count; ++i) {
       numbers.push_back(options_.first + before_shard(options_) + (taken_ + i) * options_.shards);
     }
@@ -141,6 +146,7 @@ class Together {
 
  private:
   const TrialsOptions& options_;
+  const bool in_sim_;
   PlanCorpus* corpus_;
   const std::function<void(const TrialsResult&)>& progress_;
   const std::shared_ptr<PlacesOfGrounds> places_ = std::make_shared<PlacesOfGrounds>();
@@ -358,7 +364,7 @@ std::optional<Judged> wrong_result(const Case& run) {
 
 Result<TrialsResult> run_trials(const Plan& base, const TrialsOptions& options, PlanCorpus* corpus,
                                 const std::function<void(const TrialsResult&)>& progress) {
-  Together together(options, corpus, progress);
+  Together together(options, base.world == WorldKind::sim, corpus, progress);
   std::exception_ptr thrown;
   std::mutex mutex;
   std::vector<std::jthread> threads;

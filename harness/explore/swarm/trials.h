@@ -27,7 +27,8 @@ namespace firedrill {
 
 inline constexpr std::uint64_t doubled_every = 20;
 inline constexpr std::uint64_t without_memo_every = 10'000;
-inline constexpr std::uint64_t mutated_every = 4;  // one trial in so many, as soon as the corpus has a plan
+// One trial in so many, if the corpus has a plan by the time the plan is drawn: some before it is run.
+inline constexpr std::uint64_t mutated_every = 4;
 
 struct TrialsOptions {
   std::uint64_t trials = 1'000;
