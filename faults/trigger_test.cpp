@@ -1,8 +1,12 @@
 #include "faults/trigger.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
+
+#include "faults/census.h"
 
 namespace firedrill {
 namespace {
@@ -104,6 +108,60 @@ TEST(Trigger, CountsOnlyCallsThatTheKindCanBeAbout) {
   EXPECT_FALSE(trigger.hit(position, file(FileOp::create, "a")));  // the first
   EXPECT_FALSE(trigger.hit(position, file(FileOp::sync, "a")));
   EXPECT_TRUE(trigger.hit(position, file(FileOp::write, "a")));  // the second
+}
+
+// One call of every sort that a trigger tells apart, each in a step of its own.
+Census one_of_each() {
+  Census census;
+  TaskCalls& task = census.add_task(1, 0);
+  const auto add = [&](CountedCall call) {
+    call.step = static_cast<std::int32_t>(task.calls.size());
+    task.calls.push_back(call);
+  };
+  for (int op = 0; op < file_op_count; ++op) {
+    for (const std::string_view path : {"shards/2-1-1/model-1", "manifests/2-1-1", "validated/2-1-1", "catalog/log"}) {
+      const std::int32_t number = census.number_of(path);
+      add({.op = SeamOp::file, .file_op = static_cast<FileOp>(op), .path = number});
+      add({.op = SeamOp::file,
+           .file_op = static_cast<FileOp>(op),
+           .path = census.number_of("tmp/manifest"),
+           .second = number});
+    }
+  }
+  for (int op = 0; op < collective_op_count; ++op) {
+    for (const auto& [alone, overtaken] : {std::pair(true, false), std::pair(false, false), std::pair(false, true)}) {
+      add({.op = SeamOp::collective,
+           .collective = static_cast<CollectiveOp>(op),
+           .alone = alone,
+           .overtaken = overtaken});
+    }
+  }
+  for (const auto kernel : {KernelKind::forward, KernelKind::backward, KernelKind::optimizer, KernelKind::reduce,
+                            KernelKind::codec, KernelKind::other}) {
+    add({.op = SeamOp::compute, .kernel = kernel});
+  }
+  for (const bool has_bytes : {false, true}) add({.op = SeamOp::send, .has_bytes = has_bytes, .peer = 1});
+  for (const SeamOp op : {SeamOp::recv, SeamOp::store, SeamOp::input}) add({.op = op, .peer = 1});
+  return census;
+}
+
+TEST(FirstLike, HasThePlacesOfItsKindWhateverTheOptions) {
+  const Census census = one_of_each();
+  std::set<FaultKind> shared;
+  for (const FaultKindInfo& info : fault_kinds()) {
+    const FaultKind first = first_like(info.kind);
+    EXPECT_EQ(first_like(first), first) << info.name;
+    if (first == info.kind) continue;
+    shared.insert(first);
+    for (const std::string_view path : {"", "shards/*", "manifests/*"}) {
+      FaultSpec fault{.kind = info.kind, .at = {.path = std::string(path)}};
+      const std::vector<FaultPlace> places = places_of(fault, census);
+      EXPECT_FALSE(path.empty() && places.empty()) << info.name;
+      fault.kind = first;
+      EXPECT_TRUE(places == places_of(fault, census)) << info.name << " and " << info_of(first).name << " at " << path;
+    }
+  }
+  EXPECT_GT(shared.size(), 3U);
 }
 
 }  // namespace

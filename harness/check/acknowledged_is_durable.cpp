@@ -81,21 +81,51 @@ bool explained(const Case& run, std::uint32_t report) {
   });
 }
 
-// The checkpoints of which damage was reported before this attempt chose: by itself, or by an earlier one that has
-// rejected them. One that only marks again what an earlier attempt found goes by what explains that.
-std::vector<CheckpointId> reported_damage(const Case& run, std::size_t found) {
-  std::vector<CheckpointId> reported;
-  std::vector<CheckpointId> with_reason;
+struct DamageReport {
+  CheckpointId id;
+  int attempt = 0;
+  bool is_rejection = false;
+  bool explained = false;
+};
+
+std::vector<DamageReport> damage_reports(const Case& run, std::size_t before) {
+  std::vector<DamageReport> reports;
   for (const EventKind kind : {EventKind::damage, EventKind::rejected}) {
     for (const std::uint32_t report : run.history().of(kind)) {
-      if (report >= found) break;
+      if (report >= before) break;
       const Event& event = run.event(report);
-      const CheckpointId id{.step = event.a, .attempt = event.b, .trial = event.c};
-      if (kind == EventKind::rejected || event.attempt == run.event(found).attempt) reported.push_back(id);
-      if (explained(run, report)) with_reason.push_back(id);
+      reports.push_back({.id = {.step = event.a, .attempt = event.b, .trial = event.c},
+                         .attempt = event.attempt,
+                         .is_rejection = kind == EventKind::rejected,
+                         .explained = explained(run, report)});
     }
   }
-  std::erase_if(reported, [&](const CheckpointId& id) { return std::ranges::count(with_reason, id) == 0; });
+  return reports;
+}
+
+// A rejection goes by the damage that its own attempt reported, or, if that only marked again what an earlier one
+// found, by what explains any report ahead of it.
+bool has_reason(const std::vector<DamageReport>& reports, const DamageReport& report) {
+  if (!report.is_rejection) return report.explained;
+  const auto is_of_own_damage = [&](const DamageReport& other) {
+    return other.id == report.id && other.attempt == report.attempt && !other.is_rejection;
+  };
+  const bool found_itself = std::ranges::any_of(reports, is_of_own_damage);
+  return std::ranges::any_of(reports, [&](const DamageReport& other) {
+    if (found_itself) return is_of_own_damage(other) && other.explained;
+    return other.id == report.id && other.attempt <= report.attempt && other.explained;
+  });
+}
+
+// The checkpoints of which damage was reported before this attempt chose, with a reason: by itself, or by an earlier
+// one that has rejected them.
+std::vector<CheckpointId> reported_damage(const Case& run, std::size_t found) {
+  const std::vector<DamageReport> reports = damage_reports(run, found);
+  std::vector<CheckpointId> reported;
+  for (const DamageReport& report : reports) {
+    const bool counts = report.is_rejection || report.attempt == run.event(found).attempt;
+    if (counts && has_reason(reports, report)) reported.push_back(report.id);
+  }
   return reported;
 }
 

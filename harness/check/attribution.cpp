@@ -46,19 +46,22 @@ std::vector<Blame> attribution_of(const Case& run) {
 
 namespace {
 
-// The members that told their calls went past the one that was hit without that rank: they had put it off, or it was a
-// broadcast, for which nobody waits but for its root, or they had sent what it was to receive.
+// The other members that told their calls, at least one, went past the one that was hit without that rank: they had put
+// it off, or it was a broadcast, for which nobody waits but for its root, or they had sent what it was to receive.
 bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
   const bool from_one = hit.operation == "broadcast" || hit.operation == "recv";
   const std::vector<int> members = ranks_of_stream(hit.stream);
   for (const AttemptSpan& attempt : run.attempts()) {
     if (attempt.number != fired.attempt) continue;
     const AttemptCalls calls = calls_of(run, attempt);
-    return std::ranges::all_of(calls.dumps, [&](const auto& dump) {
-      if (dump.first == fired.rank || std::ranges::find(members, dump.first) == members.end()) return true;
-      const IssuedCall* const issued = dump.second.find(hit.stream, hit.sequence);
-      return issued != nullptr && (from_one || !issued->completed);
-    });
+    bool any = false;
+    for (const auto& [rank, dump] : calls.dumps) {
+      if (rank == fired.rank || std::ranges::find(members, rank) == members.end()) continue;
+      const IssuedCall* const issued = dump.find(hit.stream, hit.sequence);
+      if (issued == nullptr || (issued->completed && !from_one)) return false;
+      any = true;
+    }
+    return any;
   }
   return false;
 }

@@ -167,7 +167,7 @@ class WaitFinder {
         const bool waits_itself = dump != calls_.dumps.end() && dump->second.current();
         if (waits_itself && !left_out(calls_, rank, *waiting.call)) continue;
         if (waits_itself) return of_the_fewer(*waiting.call);
-        const Waiting* const ended_at = waits_itself ? nullptr : waiting_at_end_of(waits, rank);
+        const Waiting* const ended_at = waiting_at_end_of(waits, rank);
         return blame_for_missing(calls_, ended_at ? *ended_at->call : *waiting.call, rank);
       }
     }

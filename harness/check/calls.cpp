@@ -266,29 +266,34 @@ std::int64_t AttemptCalls::next_of(int rank, std::string_view stream) const {
 
 namespace {
 
-// Micro-batches take turns, so of one stream the number tells.
-bool is_earlier(const Disagreement& a, const Disagreement& b) {
-  const auto place = [](const Disagreement& one) -> const IssuedCall& {
-    return comes_before(*one.of_other, *one.of_first) ? *one.of_other : *one.of_first;
-  };
-  if (a.of_first->stream == b.of_first->stream) return a.of_first->sequence < b.of_first->sequence;
-  return comes_before(place(a), place(b));
+const IssuedCall& earlier_record(const Disagreement& one) {
+  return comes_before(*one.of_other, *one.of_first) ? *one.of_other : *one.of_first;
 }
 
 }  // namespace
 
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls) {
   std::map<std::pair<std::string_view, std::int64_t>, std::pair<int, const IssuedCall*>> seen;
-  std::optional<Disagreement> first;
+  // The earliest of each stream by its number, as micro-batches take turns; of these step and phase tell.
+  std::vector<Disagreement> of_streams;
   for (const auto& [rank, dump] : calls.dumps) {
     for (const IssuedCall& call : dump.calls) {
       const auto [known, fresh] = seen.try_emplace({call.stream, call.sequence}, rank, &call);
       if (fresh || agree(*known->second.second, call)) continue;
       const Disagreement found{known->second.first, rank, known->second.second, &call};
-      if (!first || is_earlier(found, *first)) first = found;
+      const auto of_stream = std::ranges::find_if(
+          of_streams, [&call](const Disagreement& other) { return other.of_first->stream == call.stream; });
+      if (of_stream == of_streams.end()) {
+        of_streams.push_back(found);
+      } else if (call.sequence < of_stream->of_first->sequence) {
+        *of_stream = found;
+      }
     }
   }
-  return first;
+  const auto first = std::ranges::min_element(of_streams, [](const Disagreement& a, const Disagreement& b) {
+    return comes_before(earlier_record(a), earlier_record(b));
+  });
+  return first == of_streams.end() ? std::nullopt : std::optional(*first);
 }
 
 std::string describe(const IssuedCall& call) {

@@ -119,7 +119,7 @@ struct Disagreement {
   const IssuedCall* of_first = nullptr;
   const IssuedCall* of_other = nullptr;
 };
-// The earliest by step and phase.
+// The earliest: of a stream by its sequence, of those by step and phase.
 std::optional<Disagreement> first_disagreement(const AttemptCalls& calls);
 
 // "all_reduce f32 sum grad (call 17 of dp[0-3], step 5, exchange)".

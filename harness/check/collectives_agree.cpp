@@ -2,8 +2,8 @@
 //
 // Verified, where the layout's guard is on: for each step and stream all members that told their calls told as many,
 // with the same fingerprints in the same order (operation, sequence, type, count, reduce operation, root, purpose,
-// step); the records of a failed attempt agree about each call that two ranks issued; and no two ranks each wait for
-// the other in a call that the other never issued.
+// step); the records of a failed attempt agree about each call that two ranks issued, in these and in its phase; and no
+// two ranks each wait for the other in a call that the other never issued.
 // Excused: what a journaled fault of the attempt made of the call it hit and of those behind it in the rank, if nothing
 // of that step or later was saved in the attempt; of the next one, if it doubled the last message of a step, which its
 // receiver has yet to take.

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "harness/check/test_calls.h"
 
 namespace firedrill {
@@ -162,18 +164,67 @@ TEST_F(CallsTest, AFaultThatIsNotNamedFailsTheAttribution) {
   expect_fail(drill_, judge_failures_are_attributed, "ranks 0, 2 lost a message");
 }
 
-TEST_F(CallsTest, ACallInWhichAllMembersWereHitNeedNotBeNamed) {
-  const auto outcome = [this] {
-    History history(drill_.tables);
-    for (const Event& event : drill_.events) history.append(event);
-    return judge_failures_are_attributed(Case(history, drill_.plan)).outcome;
-  };
-  for (const int rank : {0, 1}) record(rank, {.stream = "tp[0-1]"});
-  end();
-  fire(FaultKind::wrong_dtype, 0, 5, Phase::exchange, "tp[0-1] call 4 all_reduce gradients");
-  EXPECT_EQ(outcome(), Outcome::fail);
-  fire(FaultKind::wrong_dtype, 1, 5, Phase::exchange, "tp[0-1] call 4 all_reduce gradients");
-  EXPECT_EQ(outcome(), Outcome::pass);
+TEST_F(CallsTest, TheEarliestMismatchIsThatOfItsStreamInWhateverOrderTheyWereTold) {
+  // Micro-batches take turns: of dp a forward comes behind a backward, and what world does there ahead of both.
+  const Spoken back{.sequence = 3, .phase = Phase::exchange};
+  const Spoken forth{.sequence = 4, .phase = Phase::forward};
+  const Spoken of_world{.stream = world, .sequence = 1, .phase = Phase::backward};
+  for (const auto& order : {std::array{back, forth, of_world}, std::array{of_world, forth, back}}) {
+    const auto begin = drill_.events.size();
+    for (Spoken one : order) {
+      record(0, one);
+      one.count = 7;
+      record(1, one);
+    }
+    const auto found = blame();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->stream, world);
+    drill_.events.resize(begin);
+  }
+}
+
+// Faults of two ranks that are a group, whose records agree: of what must be attributed nothing is.
+class BothMembersHit : public CallsTest {
+ protected:
+  BothMembersHit() {
+    for (const int rank : {0, 1}) record(rank, {.stream = "tp[0-1]"});
+    end();
+  }
+  void hit(FaultKind kind, int rank, std::string_view call = "tp[0-1] call 4 all_reduce gradients") {
+    drill_.plan.faults.push_back({.kind = kind, .at = {.rank = rank}});
+    drill_.add(
+        EventKind::fault_fired,
+        {.rank = rank, .step = 5, .phase = Phase::exchange, .a = std::ssize(drill_.plan.faults) - 1, .detail = call});
+  }
+  bool judged() { return !drill_.judge_with(judge_failures_are_attributed).vacuous(); }
+};
+
+TEST_F(BothMembersHit, AlikeInACallNeedNotBeNamed) {
+  hit(FaultKind::wrong_dtype, 0);
+  EXPECT_TRUE(judged());
+  hit(FaultKind::wrong_dtype, 1);
+  EXPECT_FALSE(judged());
+}
+TEST_F(BothMembersHit, EachInAnotherWayAreJudged) {
+  hit(FaultKind::wrong_count, 0);
+  hit(FaultKind::wrong_dtype, 1);
+  EXPECT_TRUE(judged());
+}
+TEST_F(BothMembersHit, EachInAnotherCallAreJudged) {
+  hit(FaultKind::wrong_dtype, 0);
+  hit(FaultKind::wrong_dtype, 1, "tp[0-1] call 5 all_reduce gradients");
+  EXPECT_TRUE(judged());
+}
+TEST_F(BothMembersHit, AreJudgedWhereAnotherRankWasKilledToo) {
+  hit(FaultKind::wrong_dtype, 0);
+  hit(FaultKind::wrong_dtype, 1);
+  hit(FaultKind::kill, 2, "");
+  EXPECT_TRUE(judged());
+}
+TEST_F(BothMembersHit, AreJudgedWhereTheyGaveUp) {
+  hit(FaultKind::early_abort, 0);
+  hit(FaultKind::early_abort, 1);
+  EXPECT_TRUE(judged());
 }
 
 // Rank 2 leaves out call 4, in which the others wait for it.
@@ -235,6 +286,20 @@ TEST_F(DeathInACall, MayBeMissedInALaterOneIfTheOthersPutThatCallOff) { EXPECT_E
 TEST_F(DeathInACall, IsMissedInALaterOneWhereverOtherGroupsStand) {
   record(4, {.stream = "dp[4-7]", .sequence = 6, .waited_for = 5});
   EXPECT_EQ(judged(true), Outcome::pass);
+}
+TEST_F(CallsTest, NobodyWentPastADeathWhereNoOtherMemberToldItsCalls) {
+  const auto is_there = [this] {
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    return is_at_call(Case(history, drill_.plan), {.stream = std::string(dp), .sequence = 4}, drill_.events.back());
+  };
+  record(4, {.stream = "dp[4-7]", .sequence = 6, .waited_for = 5});
+  record(2, {.sequence = 3});
+  fire(FaultKind::kill, 2, 5, Phase::exchange, "dp[0-3] call 3 all_reduce gradients");
+  EXPECT_FALSE(is_there());
+  record(0, {.sequence = 3});  // which it has put off
+  fire(FaultKind::kill, 2, 5, Phase::exchange, "dp[0-3] call 3 all_reduce gradients");
+  EXPECT_TRUE(is_there());
 }
 TEST_F(CallsTest, WhoDiesAheadOfAReceiveMayBeMissedBehindIt) {
   constexpr std::string_view stream = "pp[0>2]";

@@ -5,13 +5,16 @@
 // message or link one of its ends; of a node any rank of it), and names the step and the phase in which the fault hit a
 // call or a rank; where that was a collective call, also its group, its sequence and its operation. Not verified:
 // attempts that other faults hit as well; attempts in which no rank told its calls, as all died or were still meeting;
-// attempts in which every member of a call was hit in it, so that their records may well agree; which of several faults
-// in one attempt is blamed; the phase of what a link does later on; the call whose message was hit.
+// attempts whose faults all changed a call for every member of its group alike, by the kind of the fault, so that their
+// records may well agree (not: giving up early); which of several faults in one attempt is blamed; the phase of what a
+// link does later on; the call whose message was hit.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "engine/job/layout.h"
 #include "engine/seam/collective_op.h"
@@ -79,15 +82,27 @@ bool names(const Case& run, const Blame& blame, const Event& fault) {
   return later_on || (blame.step == fault.step && blame.phase == fault.phase);
 }
 
-// Of one call, by its stream and sequence.
+// What changed a call, and which one, by its stream and sequence.
+using ChangedCall = std::tuple<FaultKind, std::string_view, std::int64_t>;
+
+// Nothing: it hit something else, or the rank gave up, which its records show whatever the others do.
+std::optional<ChangedCall> changed_call(const Case& run, const Event& fault) {
+  const FaultKind kind = run.fault(fault)->kind;
+  if (info_of(kind).harm != Harm::call || kind == FaultKind::early_abort) return std::nullopt;
+  const auto hit = hit_call(run, fault);
+  return hit ? std::optional<ChangedCall>({kind, hit->stream, hit->sequence}) : std::nullopt;
+}
+
+// Each fault changed a call for which all other members of the group were hit alike.
 bool all_members_were_hit(const Case& run, const std::vector<const Event*>& faults) {
-  std::map<std::pair<std::string_view, std::int64_t>, std::set<int>> hit_in;
+  std::map<ChangedCall, std::set<int>> hit_in;
   for (const Event* fault : faults) {
-    if (info_of(run.fault(*fault)->kind).harm != Harm::call) continue;
-    if (const auto hit = hit_call(run, *fault)) hit_in[{hit->stream, hit->sequence}].insert(fault->rank);
+    const auto changed = changed_call(run, *fault);
+    if (!changed) return false;
+    hit_in[*changed].insert(fault->rank);
   }
-  return std::ranges::any_of(hit_in, [](const auto& hit) {
-    const std::vector<int> members = ranks_of_stream(hit.first.first);
+  return std::ranges::all_of(hit_in, [](const auto& hit) {
+    const std::vector<int> members = ranks_of_stream(std::get<std::string_view>(hit.first));
     return hit.second.size() > 1 && std::ranges::all_of(members, [&](int rank) { return hit.second.contains(rank); });
   });
 }

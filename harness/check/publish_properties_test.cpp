@@ -153,6 +153,23 @@ TEST_F(AcknowledgedIsDurable, ExcusesTheAttemptThatMarksAgainWhatAnotherCouldNot
   expect_fail("attempt 4 resumes from step 6 although step 8 was acknowledged");
 }
 
+TEST_F(AcknowledgedIsDurable, FailsWhenDamageThatNothingExplainsFollowsDamageThatAFaultExplains) {
+  // Attempt 3 cannot read 8-2-1 because of a fault and dies; attempt 4, whom no fault hits, says that it cannot either.
+  drill_.plan.faults = {FaultSpec{.kind = FaultKind::unreadable_shard}};
+  drill_.start(8);
+  drill_.add(EventKind::fault_fired, {.rank = 1, .detail = "shards/8-2-1/model-1"});
+  drill_.add(EventKind::damage, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.start(8);
+  drill_.add(EventKind::damage, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.add(EventKind::rejected, {.rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  drill_.add(EventKind::found, {.rank = 0, .a = 6, .b = 2, .c = 1, .name = "6-2-1"});
+  expect_fail("attempt 4 resumes from step 6 although step 8 was acknowledged");
+  for (Event& event : drill_.events) {
+    if (event.kind == EventKind::fault_fired) event.attempt = 4;  // it is attempt 4 that a fault hits
+  }
+  expect_pass_still();
+}
+
 TEST_F(AcknowledgedIsDurable, HoldsTheRunToALoweredFloorOnly) {
   drill_.add(EventKind::floor_lowered, {.a = 8, .b = 6, .name = "8-2-1"});
   drill_.probe({.view = ProbeView::power_fails, .outcome = ProbeOutcome::found, .found = {6, 2, 1}});

@@ -16,10 +16,11 @@ bool hits_one_replica(const FaultSpec& fault) {
 // A rank that made another call than its peers ends the step with other numbers, and so do those that it reduces with
 // in other groups in that step. Where calls are compared that is found before the next step is over; where they are
 // not, only the rank's own state is excused (see resume_equals_golden). What is dispatched meanwhile to be saved the
-// others never commit: they miss that call.
+// others never commit: they miss that call. One that gave up made no other call, and completes no step.
 bool in_step_of_a_compared_call(const AttemptSpan& attempt, const FaultSpec& fault, const Event& fired,
                                 const Event& state) {
-  return info_of(fault.kind).harm == Harm::call && attempt.layout->guard == Guard::check &&
+  return info_of(fault.kind).harm == Harm::call && fault.kind != FaultKind::early_abort &&
+         attempt.layout->guard == Guard::check &&
          (state.kind == EventKind::step_done || state.kind == EventKind::save_dispatched) && state.step == fired.step;
 }
 

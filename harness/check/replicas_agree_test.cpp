@@ -90,6 +90,14 @@ TEST(ReplicaDamage, IsExcusedInASaveThatWasDispatchedAndNotCommitted) {
   DamagedRun skipped = dispatched({.kind = FaultKind::skip_call});
   skipped.passes(judge_replicas_agree);
   skipped.passes(judge_resume_equals_golden);
+  // A rank that gave up makes no other calls than its peers.
+  dispatched({.kind = FaultKind::early_abort}).fails(judge_replicas_agree, "hold other bits of weight.0 after step 3");
+  const auto save = std::ranges::find(skipped.drill.events, EventKind::save_dispatched, &Event::kind);
+  Event commit = *save;
+  commit.kind = EventKind::committed;
+  commit.name = skipped.drill.name("3-1-1");
+  skipped.drill.events.insert(save + 1, commit);
+  skipped.fails(judge_replicas_agree, "hold other bits of weight.0 after step 3");
   dispatched({.kind = FaultKind::bit_flip, .target = Target::parameter}).fails(judge_resume_equals_golden, "step 3");
 }
 

@@ -3,9 +3,11 @@
 // Verified: the state after every completed step of every attempt, every restored state, every state dispatched to be
 // published and every acknowledged state equals the golden's of the same step, tensor by tensor; at the last step that
 // all ranks of an attempt completed, the ranks together hold every tensor of the golden.
-// Excused: steps that a rank completed behind a call of its own that a journaled fault changed, if nothing of that step
-// or later was saved in the attempt; the state of a step in which a fault damaged a replica directly, or in which one
-// changed a call of any rank while the guard compares calls, on the same condition.
+// Excused: steps that a rank completed, and saves that it dispatched, behind a call of its own that a journaled fault
+// changed, if nothing of that step or later was acknowledged in the attempt; states behind a fault that damaged a
+// replica directly, if nothing of its step or later was dispatched, committed or acknowledged; the state of a step in
+// which a fault changed a call of any rank while the guard compares calls, if nothing of that step or later was
+// committed or acknowledged (dispatched it may be).
 // Not verified: that the run reached its last step (liveness; the runner judges it); states between two steps, because
 // only completed steps are ever saved or acknowledged.
 #include <fmt/format.h>
