@@ -66,6 +66,17 @@ bool went_past(const Case& run, const HitCall& hit, const Event& fired) {
   return false;
 }
 
+// It gave up ahead of a receive, for which its sender waits for nothing, in a step whose calls nobody had learned yet.
+bool owed_what_nobody_knows(const Case& run, const FaultSpec& fault, const HitCall& hit, const Event& fired) {
+  if (fault.kind != FaultKind::early_abort || hit.operation != "recv") return false;
+  return std::ranges::any_of(run.attempts(), [&](const AttemptSpan& attempt) {
+    if (attempt.number != fired.attempt) return false;
+    const AttemptCalls calls = calls_of(run, attempt);
+    const auto own = calls.dumps.find(fired.rank);
+    return own != calls.dumps.end() && own->second.gave_up && !own->second.gave_up->due;
+  });
+}
+
 }  // namespace
 
 bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
@@ -76,6 +87,7 @@ bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
     const std::int64_t last = hit->sequence + (fault->at.when == When::after ? 1 : 0);
     return blame.stream != hit->stream || blame.sequence <= last || went_past(run, *hit, fired);
   }
+  if (blame.stream != hit->stream && owed_what_nobody_knows(run, *fault, *hit, fired)) return true;
   const std::int64_t shows = hit->sequence + (fault->kind == FaultKind::duplicate_call ? 1 : 0);
   // A mismatch names both calls, that of the rank that was hit and that of the others.
   const std::string named = blame.call + " " + blame.what;

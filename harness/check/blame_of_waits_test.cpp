@@ -156,5 +156,26 @@ TEST_F(CallsTest, OfTwoCallsOfAPhaseWhoseOrderNobodyTellsThatOfTheMostIsNamed) {
   EXPECT_EQ(found->stream, dp);
 }
 
+// Rank 2 gives up ahead of a receive, for which its sender waits for nothing; rank 1 misses what it would have sent on.
+TEST_F(CallsTest, WhoGivesUpAheadOfAReceiveMayBeMissedInAnotherGroupIfNobodyKnowsWhatWasDue) {
+  const Phase backward = Phase::backward;
+  record(1, {.stream = "pp.backward[2>1]", .sequence = 5, .phase = backward, .waited_for = 2, .call = "recv gradient"});
+  record(2, {.stream = "pp.backward[3>2]", .phase = backward, .completed = true, .call = "recv f32 gradient"});
+  record(3,
+         {.stream = "pp.backward[3>2]", .sequence = 5, .phase = backward, .completed = true, .call = "send gradient"});
+  gives_up(2, 5, backward);
+  const auto known = drill_.events.size();
+  fire(FaultKind::early_abort, 2, 5, backward, "pp.backward[3>2] call 5 recv gradient");
+  end();
+  expect_pass(drill_, judge_failures_are_attributed);
+  // Had it known, it would have told its call.
+  const Event due = drill_.add(
+      EventKind::divergence,
+      {.rank = 2, .step = 5, .phase = backward, .a = 5, .b = 0, .name = "pp.backward[2>1]", .detail = "send gradient"});
+  drill_.events.pop_back();
+  drill_.events.insert(drill_.events.begin() + static_cast<std::ptrdiff_t>(known), due);
+  expect_fail(drill_, judge_failures_are_attributed, "call 5 of pp.backward[2>1]");
+}
+
 }  // namespace
 }  // namespace firedrill
