@@ -85,7 +85,9 @@ bool is_at_call(const Case& run, const Blame& blame, const Event& fired) {
   if (fault == nullptr || !hit || blame.sequence < 0) return true;
   if (info_of(fault->kind).harm != Harm::call) {
     const std::int64_t last = hit->sequence + (fault->at.when == When::after ? 1 : 0);
-    return blame.stream != hit->stream || blame.sequence <= last || went_past(run, *hit, fired);
+    // What a cut link loses first may be of a later call: that of some is sent by then.
+    const bool goes_on = fault->kind == FaultKind::partition;
+    return blame.stream != hit->stream || blame.sequence <= last || goes_on || went_past(run, *hit, fired);
   }
   if (blame.stream != hit->stream && owed_what_nobody_knows(run, *fault, *hit, fired)) return true;
   const std::int64_t shows = hit->sequence + (fault->kind == FaultKind::duplicate_call ? 1 : 0);

@@ -52,7 +52,8 @@ std::optional<Blame> blame_of(const Case& run, const AttemptSpan& attempt);
 // Whether the call that is named is the one that the journaled fault hit, if both are collective calls: of the same
 // group and sequence, and the operation is named. A doubled call shows in the one behind it; who died or stopped may be
 // missed in an earlier one, whose end was still due, or in a later one, if all others went past the call that was hit
-// without it; who gave up ahead of a receive in a step of which nobody knew the calls, in one of another group.
+// without it; a link that was cut, in any later one; who gave up ahead of a receive in a step of which nobody knew the
+// calls, in one of another group.
 bool is_at_call(const Case& run, const Blame& blame, const Event& fired);
 // Of all attempts.
 std::vector<Blame> attribution_of(const Case& run);

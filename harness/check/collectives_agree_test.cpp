@@ -287,6 +287,17 @@ TEST_F(DeathInACall, IsMissedInALaterOneWhereverOtherGroupsStand) {
   record(4, {.stream = "dp[4-7]", .sequence = 6, .waited_for = 5});
   EXPECT_EQ(judged(true), Outcome::pass);
 }
+TEST_F(CallsTest, ACutLinkMayLoseNothingBeforeALaterCall) {
+  record(0, {.sequence = 3, .completed = true});
+  const auto is_there = [this](FaultKind kind) {
+    fire(kind, 2, 5, Phase::exchange, "dp[0-3] call 3 all_reduce gradients");
+    History history(drill_.tables);
+    for (const Event& event : drill_.events) history.append(event);
+    return is_at_call(Case(history, drill_.plan), {.stream = std::string(dp), .sequence = 6}, drill_.events.back());
+  };
+  EXPECT_TRUE(is_there(FaultKind::partition));
+  EXPECT_FALSE(is_there(FaultKind::kill)) << "which is missed at once";
+}
 TEST_F(CallsTest, NobodyWentPastADeathWhereNoOtherMemberToldItsCalls) {
   const auto is_there = [this] {
     History history(drill_.tables);
