@@ -9,36 +9,16 @@ namespace firedrill::sim {
 namespace {
 
 constexpr std::size_t first_capacity = 1024;
+constexpr std::size_t short_key_max = 64;  // words
 
 std::size_t hash_of(const void* identity) {
   return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(identity) * 0x9E3779B97F4A7C15ULL >> 16);
 }
 
-// The words of a key: on the stack for all but very wide calls.
-class KeyWords {
- public:
-  static constexpr std::size_t most = 64;
-
-  void add(std::uint64_t word) {
-    if (used_ == words_.size()) {
-      const Digest folded = digest();
-      words_[0] = folded.high;
-      words_[1] = folded.low;
-      used_ = 2;
-    }
-    words_[used_++] = word;
-  }
-  Digest digest() const { return digest_of(std::span(words_.data(), used_)); }
-
- private:
-  std::array<std::uint64_t, most> words_;
-  std::size_t used_ = 0;
-};
-
-// The same as with KeyWords where these are never folded.
+// Of all but very wide calls: the words in a row.
 Digest short_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs,
                  std::size_t count) {
-  std::array<std::uint64_t, KeyWords::most> words;
+  std::array<std::uint64_t, short_key_max> words;
   words[0] = kernel.id;
   words[1] = scalars.size() << 32 | inputs.size();
   std::uint64_t* next = words.data() + (count - 2 * inputs.size());
@@ -57,8 +37,8 @@ Digest short_key(const Kernel& kernel, std::span<const std::byte> scalars, std::
 Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs) {
   const std::size_t count =
       2 + (scalars.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) + 2 * inputs.size();
-  if (count <= KeyWords::most) return short_key(kernel, scalars, inputs, count);
-  KeyWords words;
+  if (count <= short_key_max) return short_key(kernel, scalars, inputs, count);
+  DigestBuilder words;
   words.add(kernel.id);
   words.add(scalars.size() << 32 | inputs.size());
   for (std::size_t i = 0; i < scalars.size(); i += sizeof(std::uint64_t)) {
@@ -66,12 +46,8 @@ Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::s
     std::memcpy(&word, scalars.data() + i, std::min(sizeof(word), scalars.size() - i));
     words.add(word);
   }
-  for (const Value& input : inputs) {
-    const Digest key = input ? input.key() : Digest{};
-    words.add(key.high);
-    words.add(key.low);
-  }
-  return words.digest();
+  for (const Value& input : inputs) words.add(input ? input.key() : Digest{});
+  return words.finish();
 }
 
 // One generation.

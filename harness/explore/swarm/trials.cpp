@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
