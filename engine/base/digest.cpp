@@ -56,15 +56,11 @@ Digest digest_of(std::span<const std::byte> bytes) { return hash(bytes.data(), b
 Digest digest_of(std::string_view text) { return hash(text.data(), text.size()); }
 Digest digest_of(std::span<const std::uint64_t> words) { return hash(words.data(), words.size_bytes()); }
 
-DigestBuilder& DigestBuilder::add(std::uint64_t word) {
-  if (used_ == capacity) {
-    const Digest folded = finish();
-    words_[0] = folded.high;
-    words_[1] = folded.low;
-    used_ = 2;
-  }
-  words_[used_++] = word;
-  return *this;
+void DigestBuilder::fold() {
+  const Digest folded = finish();
+  words_[0] = folded.high;
+  words_[1] = folded.low;
+  used_ = 2;
 }
 
 Digest DigestBuilder::finish() const { return digest_of(std::span(words_.data(), used_)); }

@@ -32,13 +32,18 @@ Digest digest_of(std::span<const std::uint64_t> words);
 // A short list of words hashed as one, without allocation: `DigestBuilder().add(a).add(b).finish()`.
 class DigestBuilder {
  public:
-  DigestBuilder& add(std::uint64_t word);
+  DigestBuilder& add(std::uint64_t word) {
+    if (used_ == capacity) fold();
+    words_[used_++] = word;
+    return *this;
+  }
   DigestBuilder& add(const Digest& digest) { return add(digest.high).add(digest.low); }
   DigestBuilder& add(std::string_view text) { return add(digest_of(text)); }
   Digest finish() const;
 
  private:
   static constexpr std::size_t capacity = 32;
+  void fold();
   std::array<std::uint64_t, capacity> words_;
   std::size_t used_ = 0;
 };

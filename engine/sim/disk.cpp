@@ -45,6 +45,7 @@ void Disk::reset(const DiskOptions& options) {
   paths_.depend(options.dependent, options.witness);
   paths_.reset();
   view_digest_[live] = view_digest_[durable] = {};
+  unwitnessed_[live] = unwitnessed_[durable] = {};
   dependents_.clear();
   used_ = 0;
   operations_ = 0;
@@ -322,6 +323,7 @@ void Disk::reach(std::size_t view, InodeId inode, PathId path) {
   count_content(view, inode, false);
   node.paths[view].push_back(path);
   paths_[path].inode[view] = inode;
+  if (paths_[path].is_witness) note_witness(view, path, true);
   count_content(view, inode, true);
   for (const Child& entry : node.children[view]) reach(view, entry.inode, path_in(path, entry.name));
 }
@@ -332,6 +334,7 @@ void Disk::unreach(std::size_t view, InodeId inode, PathId path) {
   count_content(view, inode, false);
   std::erase(node.paths[view], path);
   paths_[path].inode[view] = none;
+  if (paths_[path].is_witness) note_witness(view, path, false);
   count_content(view, inode, true);
 }
 
@@ -339,32 +342,17 @@ void Disk::count_content(std::size_t view, InodeId inode, bool add) {
   const Inode& node = at(inode);
   for (const PathId path : node.paths[view]) {
     Digest& counted = paths_[path].term[view];
-    Digest* dependent = paths_[path].witness == 0 ? nullptr : &dependents_of(paths_[path].witness).sum[view];
-    if (add) {
+    const PathId witness = paths_[path].witness;
+    if (!add) {
+      take_from(view_digest_[view], counted);
+      if (witness != 0) take_from_dependents(view, witness, counted);
+    } else {
       counted = term(view, inode, path);
       add_to(view_digest_[view], counted);
-      if (dependent != nullptr) add_to(*dependent, counted);
-    } else {
-      take_from(view_digest_[view], counted);
-      if (dependent != nullptr) take_from(*dependent, counted);
+      if (witness != 0) add_to_dependents(view, witness, counted);
     }
   }
   if (view == live && !node.paths[live].empty()) used_ += add ? node.content[live].size() : -node.content[live].size();
-}
-
-Disk::Dependents& Disk::dependents_of(PathId witness) {
-  for (Dependents& each : dependents_) {
-    if (each.witness == witness) return each;
-  }
-  return dependents_.emplace_back(Dependents{.witness = witness, .sum = {}});
-}
-
-Digest Disk::digest_of_witnessed(View view) const {
-  Digest digest = view_digest_[index(view)];
-  for (const Dependents& each : dependents_) {
-    if (paths_[each.witness].inode[index(view)] == none) take_from(digest, each.sum[index(view)]);
-  }
-  return digest;
 }
 
 Digest Disk::term(std::size_t view, InodeId inode, PathId path) const {

@@ -18,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,7 +100,13 @@ class Disk {
 
   Digest digest(View view) const { return view_digest_[index(view)]; }
   // The same without what has no witness; see DiskOptions.
-  Digest digest_of_witnessed(View view) const;
+  Digest digest_of_witnessed(View view) const {
+    Digest digest = view_digest_[index(view)];
+    take_from(digest, unwitnessed_[index(view)]);
+    return digest;
+  }
+  // Of one witness, with its name, and of all that has it for its witness; nothing: it is not there.
+  std::optional<Digest> digest_with_dependents(View view, std::string_view witness) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
   // The same without a copy: what it shows is the view at the moment of each call. The disk must outlive it.
@@ -225,6 +232,10 @@ class Disk {
     Digest sum[2];  // of their terms, by view
   };
   Dependents& dependents_of(PathId witness);
+  void add_to_dependents(std::size_t view, PathId witness, const Digest& part);
+  void take_from_dependents(std::size_t view, PathId witness, const Digest& part);
+  // A witness comes or goes: what depends on it means something from now on, or no longer.
+  void note_witness(std::size_t view, PathId path, bool is_there);
   Digest term(std::size_t view, InodeId inode, PathId path) const;
   void note_change(const DiskChange& change, InodeId file = none, std::int64_t offset = 0, const Value& bytes = {});
 
@@ -248,6 +259,7 @@ class Disk {
   std::size_t inode_count_ = 0;
   PathTable paths_;
   Digest view_digest_[2];
+  Digest unwitnessed_[2];  // the sum of the terms of what has no witness
   std::vector<Dependents> dependents_;
   std::int64_t used_ = 0;
   std::uint64_t operations_ = 0;

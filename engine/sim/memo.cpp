@@ -1,7 +1,6 @@
 #include "engine/sim/memo.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -9,45 +8,57 @@ namespace firedrill::sim {
 namespace {
 
 constexpr std::size_t first_capacity = 1024;
-constexpr std::size_t short_key_max = 64;  // words
 
 std::size_t hash_of(const void* identity) {
   return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(identity) * 0x9E3779B97F4A7C15ULL >> 16);
 }
 
-// Of all but very wide calls: the words in a row.
-Digest short_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs,
-                 std::size_t count) {
-  std::array<std::uint64_t, short_key_max> words;
-  words[0] = kernel.id;
-  words[1] = scalars.size() << 32 | inputs.size();
-  std::uint64_t* next = words.data() + (count - 2 * inputs.size());
-  if (next != words.data() + 2) next[-1] = 0;  // the last word of the scalars may not be full
-  if (!scalars.empty()) std::memcpy(&words[2], scalars.data(), scalars.size());
-  for (const Value& input : inputs) {
-    const Digest key = input ? input.key() : Digest{};
-    *next++ = key.high;
-    *next++ = key.low;
+// 128 bits that tell calls apart. What they are made of is mostly digests already: one wide multiplication for two
+// words, as in wyhash (https://github.com/wangyi-fudan/wyhash), is enough. What a product loses, as where a factor is
+// 0, the words themselves bring back.
+class KeyMixer {
+ public:
+  __extension__ using Wide = unsigned __int128;
+
+  void add(std::uint64_t first, std::uint64_t second) {
+    const auto product = static_cast<Wide>(high_ ^ first) * (low_ ^ second);
+    high_ = static_cast<std::uint64_t>(product) + second;
+    low_ = static_cast<std::uint64_t>(product >> 64) + first;
   }
-  return digest_of(std::span(words.data(), count));
-}
+  // The last words may not be full.
+  void add(std::span<const std::byte> bytes) {
+    for (; bytes.size() >= sizeof(words_); bytes = bytes.subspan(sizeof(words_))) {
+      std::memcpy(words_, bytes.data(), sizeof(words_));
+      add(words_[0], words_[1]);
+    }
+    if (bytes.empty()) return;
+    words_[0] = words_[1] = 0;
+    std::memcpy(words_, bytes.data(), bytes.size());
+    add(words_[0], words_[1]);
+  }
+  Digest finish() {
+    add(0x9E3779B97F4A7C15, 0xD1B54A32D192ED03);
+    add(0x8CB92BA72F3D8DD7, 0xA0761D6478BD642F);
+    return {.high = high_, .low = low_};
+  }
+
+ private:
+  std::uint64_t high_ = 0x2D358DCCAA6C78A5;
+  std::uint64_t low_ = 0x8BB84B93962EACC9;
+  std::uint64_t words_[2];
+};
 
 }  // namespace
 
 Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs) {
-  const std::size_t count =
-      2 + (scalars.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) + 2 * inputs.size();
-  if (count <= short_key_max) return short_key(kernel, scalars, inputs, count);
-  DigestBuilder words;
-  words.add(kernel.id);
-  words.add(scalars.size() << 32 | inputs.size());
-  for (std::size_t i = 0; i < scalars.size(); i += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, scalars.data() + i, std::min(sizeof(word), scalars.size() - i));
-    words.add(word);
+  KeyMixer mixer;
+  mixer.add(kernel.id, scalars.size() << 32 | inputs.size());
+  mixer.add(scalars);
+  for (const Value& input : inputs) {
+    const Digest key = input ? input.key() : Digest{};
+    mixer.add(key.high, key.low);
   }
-  for (const Value& input : inputs) words.add(input ? input.key() : Digest{});
-  return words.finish();
+  return mixer.finish();
 }
 
 // One generation.

@@ -99,7 +99,7 @@ class MemoTable {
   std::uint64_t epoch_ = 1;  // of the young generation
 };
 
-// The key of a call: XXH3-128 over the kernel, its scalars and the keys of its inputs.
+// The key of a call: 128 bits of the kernel, its scalars and the keys of its inputs. For tables in memory only.
 Digest memo_key(const Kernel& kernel, std::span<const std::byte> scalars, std::span<const Value> inputs);
 
 class MemoCompute final : public ForwardingCompute {

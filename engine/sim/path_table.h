@@ -24,6 +24,7 @@ class PathTable {
     std::uint32_t inode[2] = {0, 0};  // 0: nothing there
     Digest term[2];                   // what it adds to the view's digest now
     PathId witness = 0;               // see depend(); 0: none
+    bool is_witness = false;          // of some path
   };
 
   static constexpr PathId root = 0;
@@ -41,6 +42,7 @@ class PathTable {
     if (size > 0 && path.size() > size && path.starts_with(directory_) && path[size] == '/') {
       const std::string_view rest = std::string_view(entry.text).substr(size + 1);
       entry.witness = intern(witness_ + std::string(rest.substr(0, rest.find('/'))));
+      entries_[entry.witness].is_witness = true;
     }
     return id;
   }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -46,6 +45,7 @@ Fiber& Scheduler::spawn(const SpawnOptions& options, std::function<void()> task)
 
 RunStop Scheduler::run(Time limit) {
   FD_CHECK(!current_, "run() was called on a fiber");
+  exceptions_ = abi::__cxa_get_globals();
   stop_ = false;
   limit_ = limit;
   while (!stop_) {
@@ -65,26 +65,10 @@ Fiber& Scheduler::current() {
   return *current_;
 }
 
-void Scheduler::charge_exactly(Duration cost) {
-  if (!current_ || cost.count() <= 0 || handling_exception()) return;
-  const Entry entry{.time = now_ + cost, .tie = draw_tie(*current_), .fiber = current_};
-  if (!stop_ && entry.time <= limit_ && entry.time < first_expiry_ &&
-      (queue_.empty() || entry.before(queue_.front()))) {
-    now_ = entry.time;
-    return;
-  }
+void Scheduler::let_pass(const Entry& entry) {
   current_->state = FiberState::ready;
   push(entry);
   yield();
-}
-
-Duration Scheduler::jittered(Duration cost) {
-  if (!random_) return cost;
-  const std::uint64_t draw = rng_.next();
-  if (draw % 32 == 0) return cost * 16;
-  const auto factor = static_cast<std::int64_t>(128 + ((draw >> 32) * 897 >> 32));  // 128/256 to 1024/256
-  const auto count = static_cast<std::int64_t>(cost.count());
-  return Duration{std::max<std::int64_t>(1, (count >> 8) * factor + ((count & 255) * factor >> 8))};
 }
 
 Woken Scheduler::block(Time expiry, const WaitFor& what) {
@@ -126,13 +110,9 @@ void Scheduler::hasten(Fiber& fiber) {
 }
 
 bool Scheduler::handling_exception() {
-  // The Itanium C++ ABI fixes the start of this structure; only its name is public in <cxxabi.h>.
-  struct Globals {
-    void* caught = nullptr;
-    unsigned int uncaught = 0;
-  } globals;
-  std::memcpy(&globals, static_cast<const void*>(abi::__cxa_get_globals()), sizeof(globals));
-  return globals.caught != nullptr || globals.uncaught != 0;
+  Exceptions here;
+  std::memcpy(&here, static_cast<const void*>(abi::__cxa_get_globals()), sizeof(here));
+  return here.any();
 }
 
 std::string Scheduler::describe_waiting() const {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -69,11 +70,20 @@ class Scheduler {
 
   // The running fiber spends this long, scaled by the schedule; outside of fibers time stands still.
   void charge(Duration cost) {
-    if (cost.count() > 0) charge_exactly(jittered(cost));
+    if (cost.count() > 0) spend(jittered(cost));
   }
   // The same without scaling: compute.
-  void charge_exactly(Duration cost);
-  Duration jittered(Duration cost);
+  void charge_exactly(Duration cost) {
+    if (cost.count() > 0) spend(cost);
+  }
+  Duration jittered(Duration cost) {
+    if (!random_) return cost;
+    const std::uint64_t draw = rng_.next();
+    if (draw % 32 == 0) return cost * 16;
+    const auto factor = static_cast<std::int64_t>(128 + ((draw >> 32) * 897 >> 32));  // 128/256 to 1024/256
+    const auto count = static_cast<std::int64_t>(cost.count());
+    return Duration{std::max<std::int64_t>(1, (count >> 8) * factor + ((count & 255) * factor >> 8))};
+  }
 
   // The running fiber waits until woken or until `expiry`, whichever is earlier. May wake without a reason: look again.
   Woken block(Time expiry, const WaitFor& what);
@@ -98,6 +108,28 @@ class Scheduler {
     bool before(const Entry& other) const { return time != other.time ? time < other.time : tie < other.tie; }
   };
 
+  // What the language run-time knows of the exceptions of a thread. The Itanium C++ ABI fixes the start of this
+  // structure; only its name is public in <cxxabi.h>.
+  struct Exceptions {
+    void* caught = nullptr;
+    unsigned int uncaught = 0;
+    bool any() const { return caught != nullptr || uncaught != 0; }
+  };
+
+  void spend(Duration cost) {
+    if (!current_) return;
+    Exceptions here;
+    std::memcpy(&here, exceptions_, sizeof(here));
+    if (here.any()) return;
+    const Entry entry{.time = now_ + cost, .tie = draw_tie(*current_), .fiber = current_};
+    if (!stop_ && entry.time <= limit_ && entry.time < first_expiry_ &&
+        (queue_.empty() || entry.before(queue_.front()))) {
+      now_ = entry.time;
+    } else {
+      let_pass(entry);
+    }
+  }
+  void let_pass(const Entry& entry);  // the others, until it is the running fiber's turn again
   std::uint64_t draw_tie(const Fiber& fiber) { return random_ ? rng_.next() : fiber.order; }
   void push(const Entry& entry);
   Fiber& pop();
@@ -120,6 +152,7 @@ class Scheduler {
   Time first_expiry_ = never;   // of these, or earlier than that
   std::vector<Fiber*> alive_;
   Fiber* current_ = nullptr;
+  const void* exceptions_ = nullptr;  // of the thread that is in run()
   Time now_{0};
   Time limit_ = never;
   bool stop_ = false;

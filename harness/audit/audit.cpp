@@ -189,9 +189,28 @@ std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, con
   return contents;
 }
 
-AuditReport Auditor::audit(FileSystem& files) {
-  if (contents_.size() > decoded_max || manifests_.size() > decoded_max || catalogs_.size() > decoded_max) {
+std::shared_ptr<const CheckpointContents> Auditor::decode_marked(FileSystem& files, const CheckpointId& id,
+                                                                 const Records& records, const ContentMark& mark) {
+  const std::optional<Digest> marked = mark && !records.has_catalog() ? mark(id) : std::nullopt;
+  if (marked) {
+    if (const auto known = marked_.find(*marked); known != marked_.end()) return known->second;
+  }
+  const std::string name = to_string(id);
+  const Result<Value> text = records.text("manifests/" + name, auditing::manifest_size_max);
+  std::shared_ptr<const CheckpointContents> contents = decode(files, id, text);
+  if (!marked || !text) return contents;
+  const auto manifest = manifests_.find(text->digest());
+  if (manifest != manifests_.end() && manifest->second && manifest->second->directory == "shards/" + name) {
+    marked_[*marked] = contents;
+  }
+  return contents;
+}
+
+AuditReport Auditor::audit(FileSystem& files, const ContentMark& mark) {
+  if (contents_.size() > decoded_max || manifests_.size() > decoded_max || catalogs_.size() > decoded_max ||
+      marked_.size() > decoded_max) {
     contents_.clear();
+    marked_.clear();
     manifests_.clear();
     catalogs_.clear();
   }
@@ -204,8 +223,7 @@ AuditReport Auditor::audit(FileSystem& files) {
   Listing(files, *records, report).read();
   for (AuditedCheckpoint& checkpoint : report.checkpoints) {
     if (checkpoint.committed) {
-      checkpoint.contents = decode(files, checkpoint.id,
-                                   records->text("manifests/" + to_string(checkpoint.id), auditing::manifest_size_max));
+      checkpoint.contents = decode_marked(files, checkpoint.id, *records, mark);
     } else if (!report.unknown_because.empty()) {
       checkpoint.contents = auditing::no_contents("unknown: " + report.unknown_because);
     } else if (checkpoint.retired()) {

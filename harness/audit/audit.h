@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,7 +29,8 @@ namespace firedrill {
 
 namespace auditing {
 struct Manifest;
-}
+class Records;
+}  // namespace auditing
 
 // --- What a decoder says of a saved state: keyed by (name, range, digest), so that decoders of other formats fit
 // -------
@@ -121,19 +124,26 @@ struct AuditReport {
 // Audits again and again (probes): what was decoded before is looked up by the digests of all bytes it came from.
 class Auditor {
  public:
-  AuditReport audit(FileSystem& files);
+  // A digest of the manifest of a checkpoint, with its name, and of all in its directory of shards, from somebody who
+  // knows it without reading; nothing: not known. Where two are equal, so is what would be decoded.
+  using ContentMark = std::function<std::optional<Digest>(const CheckpointId&)>;
+  AuditReport audit(FileSystem& files, const ContentMark& mark = {});
   // What the copy of a manifest beside its shards says, held against the shards.
   std::shared_ptr<const CheckpointContents> decode_copy(FileSystem& files, const CheckpointId& id);
 
  private:
   std::shared_ptr<const CheckpointContents> decode(FileSystem& files, const CheckpointId& id,
                                                    const Result<Value>& manifest_text);
+  std::shared_ptr<const CheckpointContents> decode_marked(FileSystem& files, const CheckpointId& id,
+                                                          const auditing::Records& records, const ContentMark& mark);
   bool is_lost(FileSystem& files, const AuditedCheckpoint& checkpoint);
 
   // By the digest of the manifest's text, and by the digests of all bytes. Both are looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const auditing::Manifest>> manifests_;
   // Looked up only, never walked.
   std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> contents_;
+  // The same by their marks: those whose manifest names no other directory than their own.
+  std::unordered_map<Digest, std::shared_ptr<const CheckpointContents>> marked_;
   // Records of a RocksDB catalog, by the digest of all its files. Looked up only, never walked.
   std::unordered_map<Digest, Value> catalogs_;
 };

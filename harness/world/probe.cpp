@@ -53,10 +53,10 @@ Prober::Answers& Prober::AnswerTable::of(const Digest& view) {
   return row;
 }
 
-std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view) {
+std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view, const Auditor::ContentMark& mark) {
   ProbeResult result{.view = view};
   const Discovery discovery = protocol_->discover(files, compute, {.identity = identity_, .job = job_});
-  const AuditReport report = auditor_.audit(files);
+  const AuditReport report = auditor_.audit(files, mark);
   if (discovery.chosen) {
     result.outcome = ProbeOutcome::found;
     result.found = *discovery.chosen;

@@ -29,19 +29,20 @@ class Prober {
         auditor_(shared == nullptr ? own_auditor_ : *shared) {}
 
   // Looks at the disk. Returns the index of the answer in the probe table.
-  std::int64_t ask(FileSystem& files, Compute& compute, ProbeView view);
+  std::int64_t ask(FileSystem& files, Compute& compute, ProbeView view, const Auditor::ContentMark& mark = {});
 
   // The same, looked up by the digest of the view. `make_files` is called only for a view not seen before; 1 hit in
-  // 10,000 is asked again and compared, and a difference fails a check.
+  // 10,000 is asked again, without marks, and compared, and a difference fails a check.
   template <class MakeFiles>
-  std::int64_t ask(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles&& make_files) {
+  std::int64_t ask(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles&& make_files,
+                   const Auditor::ContentMark& mark = {}) {
     // Most operations change nothing of a view.
     Last& last = last_[static_cast<std::size_t>(view)];
     if (last.known && last.view == view_digest && (hits_ + 1) % recheck_every != 0) {
       ++hits_;
       return last.answer;
     }
-    last.answer = look_up(view_digest, compute, view, make_files);
+    last.answer = look_up(view_digest, compute, view, make_files, mark);
     last.view = view_digest;
     last.known = true;
     return last.answer;
@@ -68,7 +69,8 @@ class Prober {
   };
 
   template <class MakeFiles>
-  std::int64_t look_up(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles& make_files) {
+  std::int64_t look_up(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles& make_files,
+                       const Auditor::ContentMark& mark) {
     const auto own = static_cast<std::size_t>(view);
     Answers& known = answers_.of(view_digest);
     if (known.by_view[own] != unknown) {
@@ -78,7 +80,7 @@ class Prober {
     }
     // The two views are often of the same content, one behind the other.
     const std::int32_t other = known.by_view[1 - own];
-    const std::int64_t answer = other != unknown ? as_seen_in(view, other) : ask(*make_files(), compute, view);
+    const std::int64_t answer = other != unknown ? as_seen_in(view, other) : ask(*make_files(), compute, view, mark);
     known.by_view[own] = static_cast<std::int32_t>(answer);
     return answer;
   }

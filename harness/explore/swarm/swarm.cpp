@@ -44,16 +44,35 @@ Plan counted_plan(const Plan& plan, const Layout& layout) {
   return counted;
 }
 
-// Now and then, what no fault of the plan asks for.
-void draw_checks(Rng& rng, Plan& plan) {
-  const std::uint64_t guard = rng.below(8);
-  const int replicas = rng.chance(1, 6) ? 1 + static_cast<int>(rng.below(3)) : 0;
-  const bool rerun = rng.chance(1, 16);
+struct Checks {
+  Guard guard = Guard::off;
+  int replicas = 0;
+  bool rerun = false;
+};
+
+void set_checks(const Checks& checks, Layout& layout) {
+  layout.guard = checks.guard;
+  layout.replica_check = checks.replicas;
+  layout.rerun = checks.rerun;
+}
+
+// One choice for each job variant and layout: calls are counted, and results kept, for each choice anew.
+Checks checks_of(const Job& job, const Layout& layout, std::uint64_t seed) {
+  Layout plain = layout;
+  set_checks({}, plain);
+  Rng rng(seed ^ digest_of(key_of(job) + to_string(plain)).low);
+  Checks checks;
+  checks.guard = std::array{Guard::off, Guard::off, Guard::record, Guard::check}[rng.below(4)];
+  if (rng.chance(1, 3)) checks.replicas = 1 + static_cast<int>(rng.below(3));
+  checks.rerun = rng.chance(1, 8);
+  return checks;
+}
+
+// Every other time, what no fault of the plan asks for.
+void draw_checks(Rng& rng, Plan& plan, std::uint64_t seed) {
+  const bool more = rng.chance(1, 2);
   for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
-    if (layout == nullptr) continue;
-    layout->guard = guard < 6 ? Guard::off : guard == 6 ? Guard::record : Guard::check;
-    layout->replica_check = replicas;
-    layout->rerun = rerun;
+    if (layout != nullptr) set_checks(more ? checks_of(plan.job, *layout, seed) : Checks{}, *layout);
   }
 }
 
@@ -203,7 +222,7 @@ Result<Drawn> Swarm::draw(Session& session, std::uint64_t seed) {
     drawn.plan = base_;
     drawn.plan.seed = rng.next();
     draw_job_and_layouts(rng, drawn.plan);
-    draw_checks(rng, drawn.plan);
+    draw_checks(rng, drawn.plan, base_.seed);
     FD_TRY_VOID(draw_faults(session, rng, i + 1 < draws_max ? draw_kinds(rng) : only_kills(), drawn.plan));
     if (!drawn.plan.faults.empty() && beyond_budget(drawn.plan).empty()) break;
   }
@@ -256,7 +275,7 @@ Status Swarm::edit(Session& session, Rng& rng, Plan& plan) {
     default: {
       const Plan before = plan;
       draw_job_and_layouts(rng, plan);
-      draw_checks(rng, plan);
+      draw_checks(rng, plan, base_.seed);
       plan.faults.clear();
       for (const FaultSpec& fault : before.faults) {
         plan.faults.push_back(fault);

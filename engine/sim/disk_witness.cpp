@@ -1,0 +1,44 @@
+// What means something only beside its witness, as shards do beside their manifest: of each witness the sum of what
+// depends on it, and of all that has none at this moment.
+#include "engine/sim/disk.h"
+
+namespace firedrill::sim {
+
+Disk::Dependents& Disk::dependents_of(PathId witness) {
+  for (Dependents& each : dependents_) {
+    if (each.witness == witness) return each;
+  }
+  return dependents_.emplace_back(Dependents{.witness = witness, .sum = {}});
+}
+
+void Disk::add_to_dependents(std::size_t view, PathId witness, const Digest& part) {
+  add_to(dependents_of(witness).sum[view], part);
+  if (paths_[witness].inode[view] == none) add_to(unwitnessed_[view], part);
+}
+
+void Disk::take_from_dependents(std::size_t view, PathId witness, const Digest& part) {
+  take_from(dependents_of(witness).sum[view], part);
+  if (paths_[witness].inode[view] == none) take_from(unwitnessed_[view], part);
+}
+
+void Disk::note_witness(std::size_t view, PathId path, bool is_there) {
+  const Digest& sum = dependents_of(path).sum[view];
+  if (is_there) {
+    take_from(unwitnessed_[view], sum);
+  } else {
+    add_to(unwitnessed_[view], sum);
+  }
+}
+
+std::optional<Digest> Disk::digest_with_dependents(View view, std::string_view witness) const {
+  const PathTable::Entry* const entry = paths_.find(witness);
+  if (entry == nullptr || entry->inode[index(view)] == none) return std::nullopt;
+  DigestBuilder digest;
+  digest.add(entry->term[index(view)]);
+  for (const Dependents& each : dependents_) {
+    if (&paths_[each.witness] == entry) digest.add(each.sum[index(view)]);
+  }
+  return digest.finish();
+}
+
+}  // namespace firedrill::sim

@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/base/rng.h"
+#include "engine/sim/disk.h"
+
+namespace firedrill::sim {
+namespace {
+
+const DiskOptions with_witnesses{.dependent = "shards", .witness = "manifests"};
+
+// The files of a view that mean something, with their texts, in directories that are all there.
+Digest digest_of_what_counts(const Disk& disk, View view, bool only_witnessed) {
+  const auto files = disk.snapshot(view);
+  const auto names = [&](const std::string& directory) {
+    auto list = files->list(directory);
+    return list ? *list : std::vector<std::string>();
+  };
+  Disk other;
+  const auto copy = other.files({});
+  const auto put = [&](const std::string& path) {
+    auto from = files->open(path);
+    const auto text = (*from)->read(0, *(*from)->size());
+    auto to = copy->create(path);
+    ASSERT_TRUE(text && to && (*to)->write(0, *text));
+  };
+  for (const char* top : {"manifests", "shards"}) {
+    if (files->stat(top)) {
+      EXPECT_TRUE(copy->make_directory(top));
+    }
+  }
+  for (const std::string& name : names("manifests")) put("manifests/" + name);
+  for (const std::string& name : names("shards")) {
+    if (only_witnessed && !files->stat("manifests/" + name)) continue;
+    EXPECT_TRUE(copy->make_directory("shards/" + name));
+    for (const std::string& shard : names("shards/" + name)) put("shards/" + name + "/" + shard);
+  }
+  return other.digest(View::processes_die);
+}
+
+// One step of a life: files come, change and go, are synced, and nodes lose what they had not.
+void do_something(Rng& rng, Disk& disk) {
+  const int node = static_cast<int>(rng.below(2));
+  const auto files = disk.files({.node = node});
+  const std::string id = std::to_string(rng.below(3));
+  const std::string path =
+      rng.chance(1, 3) ? "manifests/" + id : "shards/" + id + "/part-" + std::to_string(rng.below(2));
+  switch (rng.below(8)) {
+    case 0: (void)files->remove(path); return;
+    case 1: (void)files->remove("shards/" + id); return;
+    case 2: (void)files->make_directory("shards/" + id); return;
+    case 3: (void)files->rename("manifests/" + id, "manifests/" + std::to_string(rng.below(3))); return;
+    case 4:
+      for (const std::string& directory : {std::string(), std::string("manifests"), "shards/" + id}) {
+        (void)files->sync_directory(directory);
+      }
+      (void)files->sync_directory("shards");
+      return;
+    case 5: disk.lose_unsynced(node, [&](const UnsyncedItem&) { return rng.chance(1, 2); }); return;
+    default:
+      if (auto file = files->create(path)) {
+        ASSERT_TRUE((*file)->write(0, Value::copy_of(std::to_string(rng.below(100)))));
+        (void)(*file)->sync();
+      }
+  }
+}
+
+TEST(DiskWitnesses, TheDigestIsOfWhatHasAWitnessWhateverHappenedBefore) {
+  Rng rng(5);
+  Disk disk;
+  int without = 0;
+  for (int life = 0; life < 30; ++life) {
+    disk.reset(with_witnesses);
+    const auto files = disk.files({});
+    ASSERT_TRUE(files->make_directory("manifests") && files->make_directory("shards"));
+    for (int i = 0; i < 60; ++i) {
+      do_something(rng, disk);
+      for (const View view : {View::processes_die, View::power_fails}) {
+        ASSERT_EQ(disk.digest_of_witnessed(view), digest_of_what_counts(disk, view, true)) << life << " " << i;
+        ASSERT_EQ(disk.digest(view), digest_of_what_counts(disk, view, false)) << life << " " << i;
+        if (disk.digest_of_witnessed(view) != disk.digest(view)) ++without;
+      }
+    }
+  }
+  EXPECT_GT(without, 500);
+}
+
+TEST(DiskWitnesses, TheDigestOfOneIsOfAllThatDependsOnIt) {
+  Disk disk;
+  disk.reset(with_witnesses);
+  const auto files = disk.files({});
+  const auto put = [&](std::string_view path, std::string_view text) {
+    (void)files->remove(path);
+    auto file = files->create(path);
+    ASSERT_TRUE(file && (*file)->write(0, Value::copy_of(text)));
+  };
+  const auto digest = [&](std::string_view name) { return disk.digest_with_dependents(View::processes_die, name); };
+  for (const char* made : {"manifests", "shards", "shards/1", "shards/2"}) ASSERT_TRUE(files->make_directory(made));
+  put("shards/1/a", "x");
+  EXPECT_FALSE(digest("manifests/1"));
+  put("manifests/1", "m");
+  const auto first = digest("manifests/1");
+  ASSERT_TRUE(first);
+  put("shards/2/a", "of another");
+  EXPECT_EQ(digest("manifests/1"), first);
+  put("shards/1/a", "y");
+  EXPECT_NE(digest("manifests/1"), first);
+  put("shards/1/a", "x");
+  EXPECT_EQ(digest("manifests/1"), first);
+  put("shards/1/b", "more");
+  EXPECT_NE(digest("manifests/1"), first);
+  ASSERT_TRUE(files->remove("shards/1/b"));
+  EXPECT_EQ(digest("manifests/1"), first);
+  ASSERT_TRUE(files->rename("manifests/1", "manifests/2"));
+  EXPECT_FALSE(digest("manifests/1"));
+  EXPECT_NE(digest("manifests/2"), first);
+  EXPECT_FALSE(disk.digest_with_dependents(View::power_fails, "manifests/2"));
+}
+
+}  // namespace
+}  // namespace firedrill::sim
