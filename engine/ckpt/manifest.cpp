@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "engine/base/json_tree.h"
 #include "engine/base/text.h"
 
 namespace firedrill {
@@ -30,19 +31,19 @@ class Compiler {
     if (wrong_.empty()) wrong_ = std::move(what);
   }
   bool ok() const { return wrong_.empty(); }
-  const Json& member(const Json& object, const char* key);
-  std::string text(const Json& object, const char* key);
-  std::int64_t number(const Json& value, std::string_view what, std::int64_t max);
-  std::int64_t whole(const Json& object, const char* key, std::int64_t max);
-  Digest digest(const Json& value, std::string_view what);
-  const Json& array(const Json& object, const char* key);
+  JsonValue member(JsonValue object, std::string_view key);
+  std::string_view text(JsonValue object, std::string_view key);
+  std::int64_t number(JsonValue value, std::string_view what, std::int64_t max);
+  std::int64_t whole(JsonValue object, std::string_view key, std::int64_t max);
+  Digest digest(JsonValue value, std::string_view what);
+  JsonValue list(JsonValue object, std::string_view key);
   TextRef keep(std::string_view text);
 
-  void read_head(const Json& body);
-  void read_tensors(const Json& body);
-  void read_shard(const Json& shard, std::size_t index);
-  void read_piece(const Json& piece, const ShardRecord& shard);
-  void read_fields(const Json& body);
+  void read_head(JsonValue body);
+  void read_tensors(JsonValue body);
+  void read_shard(JsonValue entry, std::size_t index);
+  void read_piece(JsonValue piece, const ShardRecord& shard);
+  void read_fields(JsonValue body);
   void check_cover();
   template <class Record>
   static Value value_of(std::span<const Record> records) {
@@ -50,7 +51,6 @@ class Compiler {
   }
 
   std::string wrong_;
-  Json none_;
   ManifestHead head_;
   std::vector<ShardRecord> shards_;
   std::vector<TensorRecord> tensors_;
@@ -61,46 +61,41 @@ class Compiler {
 
 Error damaged(std::string what) { return Error{.code = Code::corrupted, .message = fmt::format("manifest: {}", what)}; }
 
-const Json& Compiler::member(const Json& object, const char* key) {
-  if (object.is_object()) {
-    if (const auto found = object.find(key); found != object.end()) return *found;
-  }
-  fail(fmt::format("`{}` is missing", key));
-  return none_;
+JsonValue Compiler::member(JsonValue object, std::string_view key) {
+  const auto found = object.member(key);
+  if (!found) fail(fmt::format("`{}` is missing", key));
+  return found.value_or(JsonValue());
 }
 
-std::string Compiler::text(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  if (!value.is_string()) {
-    fail(fmt::format("`{}` is not a text", key));
-    return {};
-  }
-  return value.get<std::string>();
+std::string_view Compiler::text(JsonValue object, std::string_view key) {
+  const JsonValue value = member(object, key);
+  if (!value.is_text()) fail(fmt::format("`{}` is not a text", key));
+  return value.text();
 }
 
-std::int64_t Compiler::number(const Json& value, std::string_view what, std::int64_t max) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(max)) {
+std::int64_t Compiler::number(JsonValue value, std::string_view what, std::int64_t max) {
+  if (!value.is_whole() || value.whole() > static_cast<std::uint64_t>(max)) {
     fail(fmt::format("`{}` is not a whole number up to {}", what, max));
     return 0;
   }
-  return value.get<std::int64_t>();
+  return static_cast<std::int64_t>(value.whole());
 }
 
-std::int64_t Compiler::whole(const Json& object, const char* key, std::int64_t max) {
+std::int64_t Compiler::whole(JsonValue object, std::string_view key, std::int64_t max) {
   return number(member(object, key), key, max);
 }
 
-Digest Compiler::digest(const Json& value, std::string_view what) {
+Digest Compiler::digest(JsonValue value, std::string_view what) {
   std::optional<Digest> digest;
-  if (value.is_string()) digest = Digest::from_hex(value.get_ref<const std::string&>());
+  if (value.is_text()) digest = Digest::from_hex(value.text());
   if (!digest) fail(fmt::format("`{}` is not a digest", what));
   return digest.value_or(Digest{});
 }
 
-const Json& Compiler::array(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  if (!value.is_array()) fail(fmt::format("`{}` is not a list", key));
-  return value.is_array() ? value : none_;
+JsonValue Compiler::list(JsonValue object, std::string_view key) {
+  const JsonValue value = member(object, key);
+  if (!value.is_list()) fail(fmt::format("`{}` is not a list", key));
+  return value;
 }
 
 TextRef Compiler::keep(std::string_view text) {
@@ -110,8 +105,8 @@ TextRef Compiler::keep(std::string_view text) {
   return ref;
 }
 
-void Compiler::read_head(const Json& body) {
-  const Json& provenance = member(body, "provenance");
+void Compiler::read_head(JsonValue body) {
+  const JsonValue provenance = member(body, "provenance");
   head_.step = whole(provenance, "step", count_max);
   head_.attempt = static_cast<std::int32_t>(whole(provenance, "attempt", INT32_MAX));
   head_.trial = static_cast<std::int32_t>(whole(provenance, "try", INT32_MAX));
@@ -123,25 +118,25 @@ void Compiler::read_head(const Json& body) {
   head_.numerics = keep(text(body, "numerics"));
   head_.layout = keep(text(body, "layout"));
   head_.software = keep(text(body, "software"));
-  const std::string directory = text(body, "directory");
-  for (const std::string& part : split(directory, '/')) {
+  const std::string_view directory = text(body, "directory");
+  for (const std::string_view part : split_in_place(directory, '/')) {
     if (!is_safe_name(part)) fail(fmt::format("`directory` is {}, which may lead elsewhere", directory));
   }
   head_.directory = keep(directory);
 }
 
-void Compiler::read_tensors(const Json& body) {
-  for (const Json& entry : array(body, "tensors")) {
+void Compiler::read_tensors(JsonValue body) {
+  for (const JsonValue entry : list(body, "tensors")) {
     TensorRecord tensor;
     tensor.name = keep(text(entry, "name"));
-    const std::string dtype = text(entry, "dtype");
+    const std::string_view dtype = text(entry, "dtype");
     tensor.dtype = -1;
     for (const DType known : {DType::u8, DType::i32, DType::i64, DType::f32, DType::bf16, DType::f16}) {
       if (dtype == to_string(known)) tensor.dtype = static_cast<std::int32_t>(known);
     }
     if (tensor.dtype < 0) fail(fmt::format("`dtype` is {}, which is not known", dtype));
     tensor.count = 1;
-    for (const Json& size : array(entry, "shape")) {
+    for (const JsonValue size : list(entry, "shape")) {
       if (tensor.dimensions == static_cast<std::int32_t>(tensor.sizes.size())) return fail("a shape of 5 dimensions");
       const std::int64_t extent = number(size, "shape", count_max);
       if (extent > 0 && tensor.count > count_max / extent) return fail("a tensor is too large to be true");
@@ -152,14 +147,15 @@ void Compiler::read_tensors(const Json& body) {
   }
 }
 
-void Compiler::read_piece(const Json& piece, const ShardRecord& shard) {
-  if (!piece.is_array() || piece.size() != 5) return fail("a piece is not a list of 5");
+void Compiler::read_piece(JsonValue piece, const ShardRecord& shard) {
+  if (piece.size() != 5) return fail("a piece is not a list of 5");
   PieceRecord record;
-  record.tensor = number(piece[0], "tensor", count_max);
-  record.begin = number(piece[1], "begin", count_max);
-  record.end = number(piece[2], "end", count_max);
-  record.offset = number(piece[3], "offset", count_max);
-  record.digest = digest(piece[4], "digest");
+  auto at = piece.begin();
+  record.tensor = number(*at, "tensor", count_max);
+  record.begin = number(*++at, "begin", count_max);
+  record.end = number(*++at, "end", count_max);
+  record.offset = number(*++at, "offset", count_max);
+  record.digest = digest(*++at, "digest");
   if (record.tensor >= static_cast<std::int64_t>(tensors_.size()))
     return fail("a piece of a tensor that is not listed");
   const TensorRecord& tensor = tensors_[static_cast<std::size_t>(record.tensor)];
@@ -171,12 +167,12 @@ void Compiler::read_piece(const Json& piece, const ShardRecord& shard) {
   pieces_.push_back(record);
 }
 
-void Compiler::read_shard(const Json& entry, std::size_t index) {
+void Compiler::read_shard(JsonValue entry, std::size_t index) {
   ShardRecord shard;
   shard.rank = static_cast<std::int32_t>(index / shard_kind_count);
   shard.kind = static_cast<std::int32_t>(index % shard_kind_count);
   const std::string expected = shard_name(static_cast<ShardKind>(shard.kind), shard.rank);
-  if (const std::string name = text(entry, "name"); name != expected) {
+  if (const std::string_view name = text(entry, "name"); name != expected) {
     return fail(fmt::format("shard {} is called {}, not {}", index, name, expected));
   }
   if (whole(entry, "rank", INT32_MAX) != shard.rank) return fail(fmt::format("{} is of another rank", expected));
@@ -185,7 +181,7 @@ void Compiler::read_shard(const Json& entry, std::size_t index) {
   shard.size = whole(entry, "size", count_max);
   shard.digest = digest(member(entry, "digest"), "digest");
   shard.pieces_begin = static_cast<std::int64_t>(pieces_.size());
-  for (const Json& piece : array(entry, "pieces")) {
+  for (const JsonValue piece : list(entry, "pieces")) {
     read_piece(piece, shard);
     if (!ok()) return;
   }
@@ -193,13 +189,13 @@ void Compiler::read_shard(const Json& entry, std::size_t index) {
   shards_.push_back(shard);
 }
 
-void Compiler::read_fields(const Json& body) {
-  for (const Json& field : array(body, "fields")) {
-    if (!field.is_array() || field.size() != 2 || !field[0].is_string() || !field[1].is_string()) {
-      return fail("a field of the job is not a pair of texts");
-    }
-    fields_.push_back(
-        {.name = keep(field[0].get_ref<const std::string&>()), .value = keep(field[1].get_ref<const std::string&>())});
+void Compiler::read_fields(JsonValue body) {
+  for (const JsonValue field : list(body, "fields")) {
+    const auto name = field.begin();
+    if (field.size() != 2 || !(*name).is_text()) return fail("a field of the job is not a pair of texts");
+    auto value = name;
+    if (!(*++value).is_text()) return fail("a field of the job is not a pair of texts");
+    fields_.push_back({.name = keep((*name).text()), .value = keep((*value).text())});
   }
 }
 
@@ -224,16 +220,25 @@ void Compiler::check_cover() {
   }
 }
 
+// Absent: it is not JSON.
+std::optional<JsonTree> tree_of(std::string_view text) {
+  if (auto plain = JsonTree::of_plain(text)) return plain;
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return std::nullopt;
+  return JsonTree::of_parsed(json);
+}
+
 Result<Value> Compiler::compile(std::string_view text) {
   FD_TRY_VOID(check_whole_manifest(text));
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return damaged("it is not JSON");
+  const std::optional<JsonTree> tree = tree_of(text);
+  if (!tree) return damaged("it is not JSON");
+  const JsonValue json = tree->root();
   const std::int64_t format = whole(json, "format", INT32_MAX);
   if (ok() && format > format_version) {
-    const Json software = json.value("software", Json());
+    const JsonValue software = json.member("software").value_or(JsonValue());
     return Error{.code = Code::mismatch,
                  .message = fmt::format("the checkpoint has format {} (written by {}), {} reads formats up to {}",
-                                        format, software.is_string() ? software.get<std::string>() : "unknown software",
+                                        format, software.is_text() ? software.text() : "unknown software",
                                         software_version, format_version),
                  .hint = "resume with the program that wrote it, or a newer one"};
   }
@@ -241,11 +246,15 @@ Result<Value> Compiler::compile(std::string_view text) {
   if (this->text(json, "schema") != "firedrill.manifest/1") fail("its schema is not firedrill.manifest/1");
   read_head(json);
   read_tensors(json);
-  const Json& shards = array(json, "shards");
+  const JsonValue shards = list(json, "shards");
   if (static_cast<std::int64_t>(shards.size()) != head_.world * shard_kind_count) {
     fail(fmt::format("{} shards are listed for {} ranks", shards.size(), head_.world));
   }
-  for (std::size_t i = 0; i < shards.size() && ok(); ++i) read_shard(shards[i], i);
+  std::size_t index = 0;
+  for (const JsonValue shard : shards) {
+    if (!ok()) break;
+    read_shard(shard, index++);
+  }
   read_fields(json);
   if (ok()) check_cover();
   if (!ok()) return damaged(wrong_);

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
+#include <array>
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <string>
 
 #include "engine/ckpt/context.h"
 #include "engine/ckpt/manifest.h"
@@ -24,12 +24,24 @@ Error disagreement(std::string what) { return Error{.code = Code::mismatch, .mes
 std::string json_text(std::string_view text) {
   const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
   if (!std::ranges::all_of(text, plain)) return Ordered(text).dump();
-  return fmt::format("\"{}\"", text);
+  std::string quoted = "\"";
+  quoted.append(text).push_back('"');
+  return quoted;
+}
+
+void append(std::string& text, std::int64_t number) {
+  std::array<char, 20> digits;
+  text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
 std::string entry_of(std::string_view name, DType dtype, const Shape& shape) {
-  return fmt::format(R"({{"name":{},"dtype":"{}","shape":[{}]}})", json_text(name), to_string(dtype),
-                     fmt::join(shape.sizes(), ","));
+  std::string text = "{\"name\":" + json_text(name);
+  text.append(",\"dtype\":\"").append(to_string(dtype)).append("\",\"shape\":[");
+  for (const std::int64_t size : shape.sizes()) {
+    if (text.back() != '[') text.push_back(',');
+    append(text, size);
+  }
+  return text += "]}";
 }
 
 // The tensors of all ranks, by name, in the order in which they first appear.
@@ -61,11 +73,11 @@ class TensorTable {
     DType dtype = DType::f32;
     Shape shape;
   };
-  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string_view, Entry> entries_;  // the names lie in the reports
   std::string text_;
 };
 
-Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, int world, const std::string& job,
+Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, int world, std::string_view job,
                 TensorTable& tensors, std::string& shards) {
   FD_TRY(const ReportHead head, report_head(report));
   const EncodeScalars& said = head.scalars;
@@ -81,51 +93,61 @@ Status add_rank(const Value& report, int rank, const ManifestScalars& scalars, i
   FD_TRY(const auto pieces, reported_pieces(report));
   for (std::size_t kind = 0; kind < shard_kind_count; ++kind) {
     if (!shards.empty()) shards.push_back(',');
-    const auto out = std::back_inserter(shards);
-    fmt::format_to(out, R"({{"name":{},"rank":{},"node":{},"size":{},"digest":"{}","pieces":[)",
-                   json_text(shard_name(static_cast<ShardKind>(kind), rank)), rank, rank / scalars.ranks_per_node,
-                   head.sizes[kind], head.digests[kind].hex());
-    std::string_view comma;
+    shards.append("{\"name\":").append(json_text(shard_name(static_cast<ShardKind>(kind), rank)));
+    append(shards.append(",\"rank\":"), rank);
+    append(shards.append(",\"node\":"), rank / scalars.ranks_per_node);
+    append(shards.append(",\"size\":"), head.sizes[kind]);
+    shards.append(",\"digest\":\"").append(head.digests[kind].hex()).append("\",\"pieces\":[");
     for (const ReportedPiece& piece : pieces[kind]) {
       FD_TRY(const std::size_t tensor, tensors.index_of(piece));
-      fmt::format_to(out, R"({}[{},{},{},{},"{}"])", std::exchange(comma, ","), tensor, piece.begin, piece.end,
-                     piece.offset, piece.digest.hex());
+      shards.append(shards.back() == '[' ? "[" : ",[");
+      for (const std::int64_t number : {static_cast<std::int64_t>(tensor), piece.begin, piece.end, piece.offset}) {
+        append(shards, number);
+        shards.push_back(',');
+      }
+      shards.append("\"").append(piece.digest.hex()).append("\"]");
     }
     shards += "]}";
   }
   return {};
 }
 
+// What make_run_identity wrote: `{"run":...,"job":"...","layout":...}`.
+struct IdentityText {
+  std::string_view owner;  // "run" and "job", as members of an object
+  std::string_view job;    // the digits
+  std::string_view rest;   // the other members, behind a comma
+
+  explicit IdentityText(std::string_view text) {
+    constexpr std::string_view opening = R"({"run":)";
+    constexpr std::size_t digits = 32;
+    const std::size_t end = text.find(R"(,"layout":)");  // a run id holds no quotes
+    FD_CHECK(text.starts_with(opening) && text.ends_with('}') && end != std::string_view::npos && end > digits + 2,
+             "an identity that make_run_identity did not make");
+    owner = text.substr(1, end - 1);
+    job = text.substr(end - 1 - digits, digits);
+    rest = text.substr(end, text.size() - 1 - end);
+  }
+};
+
 Result<Value> run_build(std::span<const std::byte> bytes, std::span<Value> inputs) {
   const auto scalars = scalars_as<ManifestScalars>(bytes);
-  const Ordered identity = Ordered::parse(inputs[0].text(), nullptr, false);
-  FD_CHECK(identity.is_object(), "an identity that make_run_identity did not make");
+  const IdentityText identity(inputs[0].text());
   const auto reports = inputs[2].parts();
   const int world = static_cast<int>(reports.size());
-  const std::string job = identity.at("job");
   TensorTable tensors;
   std::string shards;
   for (int rank = 0; rank < world; ++rank) {
-    FD_TRY_VOID(add_rank(reports[static_cast<std::size_t>(rank)], rank, scalars, world, job, tensors, shards));
+    FD_TRY_VOID(add_rank(reports[static_cast<std::size_t>(rank)], rank, scalars, world, identity.job, tensors, shards));
   }
-  Ordered body;
-  body["schema"] = "firedrill.manifest/1";
-  body["format"] = format_version;
-  body["software"] = software_version;
-  body["provenance"] = {{"run", identity.at("run")},
-                        {"job", identity.at("job")},
-                        {"step", scalars.step},
-                        {"attempt", scalars.attempt},
-                        {"try", scalars.trial}};
-  for (const char* key : {"layout", "lanes", "corpus", "numerics", "fields"}) body[key] = identity.at(key);
-  body["world"] = world;
-  body["state"] = scalars.state.hex();
-  body["directory"] = inputs[1].text();
-  std::string text = body.dump();
-  text.pop_back();
-  text += fmt::format(R"(,"tensors":[{}],"shards":[{}],)", tensors.text(), shards);
+  std::string text =
+      fmt::format(R"({{"schema":"firedrill.manifest/1","format":{},"software":"{}",)"
+                  R"("provenance":{{{},"step":{},"attempt":{},"try":{}}}{},"world":{},"state":"{}","directory":{})",
+                  format_version, software_version, identity.owner, scalars.step, scalars.attempt, scalars.trial,
+                  identity.rest, world, scalars.state.hex(), json_text(inputs[1].text()));
+  text.append(",\"tensors\":[").append(tensors.text()).append("],\"shards\":[").append(shards).append("],");
   const Digest digest = digest_of(text);
-  text += fmt::format("\"digest\":\"{}\"}}\n", digest.hex());
+  text.append("\"digest\":\"").append(digest.hex()).append("\"}\n");
   return Value::copy_of(text);
 }
 

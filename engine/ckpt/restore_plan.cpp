@@ -105,7 +105,7 @@ class Planner {
 
  private:
   Result<std::size_t> find(const StateGroup& group, const TensorSlot& slot) const {
-    const std::string wanted = describe_tensor(slot.name, group.dtype, slot.shape.sizes());
+    const auto wanted = [&] { return describe_tensor(slot.name, group.dtype, slot.shape.sizes()); };
     const auto found = by_name_.find(slot.name);
     const auto mismatch = [](std::string message) {
       return Error{.code = Code::mismatch,
@@ -114,13 +114,13 @@ class Planner {
     };
     if (found == by_name_.end()) {
       return mismatch(
-          fmt::format("checkpoint {} holds no tensor {}, which this job needs", to_string(manifest_.id()), wanted));
+          fmt::format("checkpoint {} holds no tensor {}, which this job needs", to_string(manifest_.id()), wanted()));
     }
     const TensorRecord& tensor = manifest_.tensors()[found->second];
-    const std::string held = firedrill::describe_tensor(manifest_, tensor);
-    if (held != wanted) {
-      return mismatch(
-          fmt::format("checkpoint {} holds {}, this job needs {}", to_string(manifest_.id()), held, wanted));
+    const std::span<const std::int64_t> sizes(tensor.sizes.data(), static_cast<std::size_t>(tensor.dimensions));
+    if (static_cast<DType>(tensor.dtype) != group.dtype || !std::ranges::equal(sizes, slot.shape.sizes())) {
+      return mismatch(fmt::format("checkpoint {} holds {}, this job needs {}", to_string(manifest_.id()),
+                                  firedrill::describe_tensor(manifest_, tensor), wanted()));
     }
     return found->second;
   }

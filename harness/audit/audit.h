@@ -6,7 +6,8 @@
 // Nothing on the disk is trusted: lengths are held against file sizes before anything is allocated, and memory stays
 // within the largest file read at once (whole_file_max) however large a checkpoint is.
 //
-// A root with the RocksDB catalog is read through engine/rocks, which is a library here as it is there.
+// A root with the RocksDB catalog is read through engine/rocks, which is a library here as it is there; so are those of
+// engine/base that know nothing of the format (digests, JSON texts).
 //
 // Threads: one per Auditor. Errors: none; what cannot be read is part of the report. It reads only.
 #pragma once

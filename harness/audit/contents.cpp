@@ -138,30 +138,52 @@ class Decoding {
 
   void digest_tensors() {
     DigestStream whole;
-    DigestStream part;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       AuditedTensor& tensor = contents_.tensors[i];
-      whole.reset();
+      DigestStream* const several = places_[i].size() == 1 ? nullptr : &whole;
+      if (several) several->reset();
       for (const Place& place : places_[i]) {
         const Piece& piece = *place.piece;
-        part.reset();
-        const Status read = read_parts(files_[place.shard], piece.offset,
-                                       (piece.end - piece.begin) * manifest_.tensors[i].width, [&](auto bytes) {
-                                         part.add(bytes);
-                                         whole.add(bytes);
-                                       });
         const std::string& shard = manifest_.shards[place.shard].name;
-        if (!read) {
-          problem(fmt::format("{}: {}", shard, read.error().message));
-        } else if (part.finish() != piece.digest) {
+        const auto digest = digest_piece(place, manifest_.tensors[i].width, several);
+        if (!digest) {
+          problem(fmt::format("{}: {}", shard, digest.error().message));
+        } else if (*digest != piece.digest) {
           problem(fmt::format("{}: elements {} to {} of {} have digest {}, not {}", shard, piece.begin, piece.end,
-                              tensor.name, part.finish().hex(), piece.digest.hex()));
+                              tensor.name, digest->hex(), piece.digest.hex()));
         }
+        if (!several && digest) tensor.digest = *digest;
       }
-      tensor.digest = whole.finish();
+      if (several) tensor.digest = several->finish();
     }
     std::sort(contents_.tensors.begin(), contents_.tensors.end(),
               [](const AuditedTensor& a, const AuditedTensor& b) { return a.name < b.name; });
+  }
+
+  struct Place {
+    const Piece* piece;
+    std::size_t shard;
+  };
+
+  // Of the piece's bytes, which `whole` gets, too, if there is one.
+  Result<Digest> digest_piece(const Place& place, std::int64_t width, DigestStream* whole) const {
+    const ShardFile& file = files_[place.shard];
+    const std::int64_t offset = place.piece->offset;
+    const std::int64_t size = (place.piece->end - place.piece->begin) * width;
+    if (file.whole) {
+      Digest digest;
+      FD_TRY_VOID(read_parts(file, offset, size, [&](auto bytes) {
+        digest = digest_of(bytes);
+        if (whole) whole->add(bytes);
+      }));
+      return digest;
+    }
+    DigestStream parts;
+    FD_TRY_VOID(read_parts(file, offset, size, [&](auto bytes) {
+      parts.add(bytes);
+      if (whole) whole->add(bytes);
+    }));
+    return parts.finish();
   }
 
   Digest digest_of_list() const {
@@ -173,11 +195,6 @@ class Decoding {
     }
     return digest_of(std::span<const std::uint64_t>(words));
   }
-
-  struct Place {
-    const Piece* piece;
-    std::size_t shard;
-  };
 
   const CheckpointId& id_;
   const Manifest& manifest_;

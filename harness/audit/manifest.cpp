@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/base/json_tree.h"
 #include "harness/audit/format.h"
 
 namespace firedrill::auditing {
@@ -43,21 +44,27 @@ Status check_digest(std::string_view text) {
   return {};
 }
 
+// What is not JSON becomes a value that is no object.
+JsonTree tree_of(std::string_view text) {
+  if (auto plain = JsonTree::of_plain(text)) return *std::move(plain);
+  return JsonTree::of_parsed(Json::parse(text, nullptr, false));
+}
+
 // Reads values of the one JSON object; the first mistake stays, and what follows reads as empty.
 class Decoder {
  public:
-  explicit Decoder(const Json& body) : body_(body) {}
+  explicit Decoder(JsonValue body) : body_(body) {}
 
   Result<Manifest> decode() {
     Manifest manifest;
-    if (const std::string schema = text(body_, "schema"); ok() && schema != "firedrill.manifest/1") {
+    if (const std::string_view schema = text(body_, "schema"); ok() && schema != "firedrill.manifest/1") {
       wrong_ = fmt::format("schema {} is not known", schema);
     }
     if (const std::int64_t format = number(body_, "format"); ok() && format != 1) {
       wrong_ = fmt::format("format {} is not known", format);
     }
-    const Json& provenance = member(body_, "provenance");
-    manifest.provenance = {.run = text(provenance, "run"),
+    const JsonValue provenance = member(body_, "provenance");
+    manifest.provenance = {.run = std::string(text(provenance, "run")),
                            .job = digest(member(provenance, "job"), "job"),
                            .id = {.step = number(provenance, "step"),
                                   .attempt = number(provenance, "attempt"),
@@ -80,48 +87,43 @@ class Decoder {
     if (ok()) wrong_ = std::move(what);
   }
 
-  const Json& member(const Json& object, const char* key) {
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    if (object.is_object() && found != object.end()) return *found;
+  JsonValue member(JsonValue object, std::string_view key) {
+    if (const auto found = object.member(key)) return *found;
     fail(fmt::format("{} is missing", key));
-    return nothing_;
-  }
-  const Json& list(const Json& object, const char* key) {
-    const Json& value = member(object, key);
-    if (value.is_array()) return value;
-    fail(fmt::format("{} is not a list", key));
-    return no_list_;
-  }
-  std::string text(const Json& object, const char* key) {
-    const Json& value = member(object, key);
-    if (value.is_string()) return value.get<std::string>();
-    fail(fmt::format("{} is not a text", key));
     return {};
   }
-  std::int64_t number(const Json& object, const char* key) { return number_in(member(object, key), key); }
-  std::int64_t number_in(const Json& value, std::string_view what) {
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() <= static_cast<std::uint64_t>(number_max)) {
-      return value.get<std::int64_t>();
+  JsonValue list(JsonValue object, std::string_view key) {
+    const JsonValue value = member(object, key);
+    if (!value.is_list()) fail(fmt::format("{} is not a list", key));
+    return value;
+  }
+  std::string_view text(JsonValue object, std::string_view key) {
+    const JsonValue value = member(object, key);
+    if (!value.is_text()) fail(fmt::format("{} is not a text", key));
+    return value.text();
+  }
+  std::int64_t number(JsonValue object, std::string_view key) { return number_in(member(object, key), key); }
+  std::int64_t number_in(JsonValue value, std::string_view what) {
+    if (value.is_whole() && value.whole() <= static_cast<std::uint64_t>(number_max)) {
+      return static_cast<std::int64_t>(value.whole());
     }
     fail(fmt::format("{} is not a whole number from 0 to 2^48", what));
     return 0;
   }
-  Digest digest(const Json& value, std::string_view what) {
-    if (value.is_string()) {
-      if (const auto found = Digest::from_hex(value.get_ref<const std::string&>())) return *found;
-    }
+  Digest digest(JsonValue value, std::string_view what) {
+    if (const auto found = Digest::from_hex(value.text())) return *found;
     fail(fmt::format("{} is not a digest", what));
     return {};
   }
 
   void decode_tensors(Manifest& manifest) {
-    std::set<std::string> names;
-    for (const Json& entry : list(body_, "tensors")) {
-      Tensor tensor{.name = text(entry, "name"), .dtype = text(entry, "dtype"), .count = 1};
+    std::set<std::string_view> names;
+    for (const JsonValue entry : list(body_, "tensors")) {
+      Tensor tensor{.name = std::string(text(entry, "name")), .dtype = std::string(text(entry, "dtype")), .count = 1};
       tensor.width = width_of(tensor.dtype);
       if (tensor.width == 0) fail(fmt::format("tensor {} has type {}, which is not known", tensor.name, tensor.dtype));
-      if (!names.insert(tensor.name).second) fail(fmt::format("tensor {} is listed twice", tensor.name));
-      for (const Json& size : list(entry, "shape")) {
+      if (!names.insert(text(entry, "name")).second) fail(fmt::format("tensor {} is listed twice", tensor.name));
+      for (const JsonValue size : list(entry, "shape")) {
         tensor.shape.push_back(number_in(size, "a dimension"));
         if (tensor.shape.back() != 0 && tensor.count > number_max / tensor.shape.back()) {
           fail(fmt::format("tensor {} has too many elements", tensor.name));
@@ -136,12 +138,14 @@ class Decoder {
   }
 
   void decode_shards(Manifest& manifest) {
-    for (const Json& entry : list(body_, "shards")) {
-      Shard shard{.name = text(entry, "name"),
+    for (const JsonValue entry : list(body_, "shards")) {
+      Shard shard{.name = std::string(text(entry, "name")),
                   .rank = number(entry, "rank"),
                   .size = number(entry, "size"),
                   .digest = digest(member(entry, "digest"), "the digest of a shard")};
-      for (const Json& piece : list(entry, "pieces")) {
+      const JsonValue pieces = list(entry, "pieces");
+      shard.pieces.reserve(pieces.size());
+      for (const JsonValue piece : pieces) {
         if (!ok()) return;
         decode_piece(piece, manifest, shard);
       }
@@ -150,14 +154,15 @@ class Decoder {
     }
   }
 
-  void decode_piece(const Json& entry, const Manifest& manifest, Shard& shard) {
-    if (!entry.is_array() || entry.size() != 5)
-      return fail(fmt::format("a piece in {} is not five values", shard.name));
-    Piece piece{.tensor = static_cast<std::size_t>(number_in(entry[0], "a piece's tensor")),
-                .begin = number_in(entry[1], "a piece's begin"),
-                .end = number_in(entry[2], "a piece's end"),
-                .offset = number_in(entry[3], "a piece's offset"),
-                .digest = digest(entry[4], "a piece's digest")};
+  void decode_piece(JsonValue entry, const Manifest& manifest, Shard& shard) {
+    if (entry.size() != 5) return fail(fmt::format("a piece in {} is not five values", shard.name));
+    auto at = entry.begin();
+    Piece piece;
+    piece.tensor = static_cast<std::size_t>(number_in(*at, "a piece's tensor"));
+    piece.begin = number_in(*++at, "a piece's begin");
+    piece.end = number_in(*++at, "a piece's end");
+    piece.offset = number_in(*++at, "a piece's offset");
+    piece.digest = digest(*++at, "a piece's digest");
     if (!ok()) return;
     if (piece.tensor >= manifest.tensors.size()) {
       return fail(
@@ -176,9 +181,7 @@ class Decoder {
     shard.pieces.push_back(piece);
   }
 
-  const Json& body_;
-  const Json nothing_;
-  const Json no_list_ = Json::array();
+  const JsonValue body_;
   std::string wrong_;
 };
 
@@ -232,9 +235,9 @@ bool is_plain_name(std::string_view name) {
 
 Result<Manifest> decode_manifest(std::string_view text) {
   FD_TRY_VOID(check_digest(text));
-  const Json body = Json::parse(text, nullptr, false);
-  if (!body.is_object()) return corrupted("it is not a JSON object");
-  FD_TRY(Manifest manifest, Decoder(body).decode());
+  const JsonTree body = tree_of(text);
+  if (!body.root().is_object()) return corrupted("it is not a JSON object");
+  FD_TRY(Manifest manifest, Decoder(body.root()).decode());
   FD_TRY_VOID(check_shard_list(manifest));
   FD_TRY_VOID(check_cover(manifest));
   return manifest;
