@@ -57,6 +57,7 @@ Result<Survey> Protocol::agree_on_survey(const CheckpointContext& ctx) {
          agree(ctx, "checkpoint.survey", mine ? encode_survey(me, *mine) : encode_error(me, mine.error())));
   if (all.failure) return *all.failure;
   std::vector<Survey> surveys;
+  surveys.reserve(all.all.parts().size());
   for (const Value& part : all.all.parts()) {
     FD_TRY(Survey survey, decode_survey(part));
     surveys.push_back(std::move(survey));

@@ -21,6 +21,7 @@ Result<Verdicts> gather(const CheckpointContext& ctx, std::string_view purpose, 
   FD_TRY(const Agreed all, agree(ctx, purpose, mine));
   Verdicts verdicts;
   const auto parts = all.all.parts();
+  verdicts.reserve(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i)
     verdicts.push_back(error_in(parts[i], ctx.world.ranks[i], ctx.world.size()));
   return verdicts;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
 
 #include "engine/ckpt/agree.h"
@@ -13,7 +14,23 @@ namespace firedrill {
 namespace {
 
 constexpr std::string_view magic = "FDSHARD\n";
-constexpr std::size_t header_fixed = 72;
+// How a header begins. The run id follows, with zeros up to a multiple of 8 bytes, and the digest of all that.
+struct HeaderFields {
+  std::array<char, 8> magic{};
+  std::uint32_t version = 0;
+  std::uint32_t size = 0;
+  std::int64_t step = 0;
+  std::int32_t attempt = 0;
+  std::int32_t trial = 0;
+  std::int32_t rank = 0;
+  std::int32_t world = 0;
+  std::uint32_t kind = 0;
+  std::uint32_t run_size = 0;
+  Digest job;
+  std::int64_t payload = 0;
+};
+static_assert(std::has_unique_object_representations_v<HeaderFields>);
+constexpr std::size_t header_fixed = sizeof(HeaderFields);
 constexpr std::size_t piece_size_min = 4 + 1 + 1 + 3 * 8 + 16;
 
 std::size_t padded(std::size_t size) { return (size + 7) / 8 * 8; }
@@ -158,25 +175,48 @@ constexpr Kernel check_kernel = make_kernel("ckpt.check_shards", KernelKind::cod
 
 std::string encode_shard_header(const ShardHeader& header) {
   FD_CHECK(header.run_id.size() <= run_id_size_max, "a run id of {} characters", header.run_id.size());
-  const std::size_t size = header_fixed + padded(header.run_id.size()) + sizeof(Digest);
-  WireWriter out;
-  out.reserve(size);
-  out.raw(magic);
-  out.number(static_cast<std::uint32_t>(format_version));
-  out.number(static_cast<std::uint32_t>(size));
-  out.number(header.id.step);
-  out.number(static_cast<std::int32_t>(header.id.attempt));
-  out.number(static_cast<std::int32_t>(header.id.trial));
-  out.number(static_cast<std::int32_t>(header.rank));
-  out.number(static_cast<std::int32_t>(header.world));
-  out.number(static_cast<std::uint32_t>(header.kind));
-  out.number(static_cast<std::uint32_t>(header.run_id.size()));
-  out.digest(header.job);
-  out.number(header.payload);
-  out.raw(header.run_id);
-  while (out.size() % 8 != 0) out.number(std::uint8_t{0});
-  out.digest(digest_of(out.written()));
-  return std::string(out.written());
+  std::string bytes(header_fixed + padded(header.run_id.size()) + sizeof(Digest), '\0');
+  HeaderFields fields{.version = static_cast<std::uint32_t>(format_version),
+                      .size = static_cast<std::uint32_t>(bytes.size()),
+                      .step = header.id.step,
+                      .attempt = static_cast<std::int32_t>(header.id.attempt),
+                      .trial = static_cast<std::int32_t>(header.id.trial),
+                      .rank = header.rank,
+                      .world = header.world,
+                      .kind = static_cast<std::uint32_t>(header.kind),
+                      .run_size = static_cast<std::uint32_t>(header.run_id.size()),
+                      .job = header.job,
+                      .payload = header.payload};
+  magic.copy(fields.magic.data(), fields.magic.size());
+  std::memcpy(bytes.data(), &fields, sizeof(fields));
+  header.run_id.copy(bytes.data() + header_fixed, header.run_id.size());
+  const std::size_t hashed = bytes.size() - sizeof(Digest);
+  const Digest digest = digest_of(std::string_view(bytes).substr(0, hashed));
+  std::memcpy(bytes.data() + hashed, &digest, sizeof(digest));
+  return bytes;
+}
+
+ExpectedHeader::ExpectedHeader(const ShardHeader& header) {
+  if (header.run_id.size() > run_id_size_max) return;
+  const std::string bytes = encode_shard_header(header);
+  bytes.copy(bytes_.data(), bytes.size());
+  size_ = bytes.size();
+}
+
+bool ExpectedHeader::matches(std::string_view front, int rank, ShardKind kind, std::int64_t file_size) {
+  const std::int64_t payload = file_size - static_cast<std::int64_t>(size_);
+  if (size_ == 0 || front.size() < size_ || payload < 0) return false;
+  const auto set = [this](std::size_t offset, auto value) {
+    std::memcpy(bytes_.data() + offset, &value, sizeof(value));
+  };
+  set(offsetof(HeaderFields, rank), static_cast<std::int32_t>(rank));
+  set(offsetof(HeaderFields, kind), static_cast<std::uint32_t>(kind));
+  set(offsetof(HeaderFields, payload), payload);
+  const std::size_t hashed = size_ - sizeof(Digest);
+  if (std::memcmp(front.data(), bytes_.data(), hashed) != 0) return false;
+  Digest digest;
+  std::memcpy(&digest, front.data() + hashed, sizeof(digest));
+  return digest == digest_of(front.substr(0, hashed));
 }
 
 Result<ShardHeader> parse_shard_header(std::string_view bytes) {

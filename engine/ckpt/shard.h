@@ -34,6 +34,20 @@ std::string encode_shard_header(const ShardHeader& header);
 // From the first bytes of the file. Errors: corrupted; mismatch (a newer format).
 Result<ShardHeader> parse_shard_header(std::string_view bytes);
 
+// For the shards of one checkpoint: whether a front is, byte by byte, the header that such a shard has. What is not may
+// be one all the same: parse_shard_header says what it is.
+class ExpectedHeader {
+ public:
+  // Rank, kind and payload of `header` are not looked at.
+  explicit ExpectedHeader(const ShardHeader& header);
+  // `file_size`: of the whole file.
+  bool matches(std::string_view front, int rank, ShardKind kind, std::int64_t file_size);
+
+ private:
+  std::array<char, static_cast<std::size_t>(shard_header_size_max)> bytes_{};
+  std::size_t size_ = 0;  // 0: there is no such header
+};
+
 struct EncodeScalars {
   std::int64_t step = 0;
   std::int32_t attempt = 0;

@@ -11,7 +11,36 @@ namespace {
 constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 4 + 4 + 8 + 4;
 constexpr std::size_t tensor_size_min = 4 + 8 + 8 + 8 + 1;
 
-void write_group(WireWriter& out, const StateGroup& group) {
+// Appends to memory that is large enough.
+class RawWriter {
+ public:
+  explicit RawWriter(std::byte* at) : at_(at) {}
+  template <class Number>
+  void number(Number value) {
+    static_assert(std::is_integral_v<Number>);
+    std::memcpy(at_, &value, sizeof(value));
+    at_ += sizeof(value);
+  }
+  void text(std::string_view text) {
+    number(static_cast<std::uint32_t>(text.size()));
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  const std::byte* at() const { return at_; }
+
+ private:
+  std::byte* at_;
+};
+
+std::size_t size_of_group(const StateGroup& group) {
+  std::size_t size = group_size_min + group.name.size();
+  for (const TensorSlot& tensor : group.tensors) {
+    size += tensor_size_min + tensor.name.size() + tensor.shape.rank() * sizeof(std::int64_t);
+  }
+  return size;
+}
+
+void write_group(RawWriter& out, const StateGroup& group) {
   out.text(group.name);
   out.number(static_cast<std::uint8_t>(group.shard));
   out.number(static_cast<std::uint8_t>(group.dtype));
@@ -58,16 +87,22 @@ StateGroup read_group(WireReader& in) {
 }  // namespace
 
 Value encode_structure(const StateView& state) {
-  WireWriter out;
+  std::size_t size = sizeof(std::uint32_t);
+  for (const StateGroup& group : state) size += size_of_group(group);
+  MutableValue encoded(DType::u8, Shape{static_cast<std::int64_t>(size)});
+  const auto bytes = encoded.bytes();
+  RawWriter out(bytes.data());
   out.number(static_cast<std::uint32_t>(state.size()));
   for (const StateGroup& group : state) write_group(out, group);
-  return out.value();
+  FD_CHECK(out.at() == bytes.data() + bytes.size(), "{} bytes of a structure are not those written", bytes.size());
+  return std::move(encoded).freeze();
 }
 
 Result<StateView> decode_structure(const Value& encoded) {
   WireReader in(encoded.text());
   StateView state;
   const std::size_t groups = in.count(group_size_min);
+  state.reserve(groups);
   for (std::size_t g = 0; g < groups && in.ok(); ++g) state.push_back(read_group(in));
   if (!in.at_end()) return Error{.code = Code::corrupted, .message = "the description of a state is not whole"};
   return state;
