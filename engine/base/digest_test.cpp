@@ -35,5 +35,21 @@ TEST(Digest, IsTheSameInOnePieceAndStreamedForEveryLength) {
   }
 }
 
+TEST(Digest, OnlyHexadecimalDigitsInSmallLettersAreRead) {
+  const Digest digest{.high = 0x0123456789ABCDEF, .low = 0xFEDCBA9876543210};
+  const std::string hex = digest.hex();
+  EXPECT_EQ(hex, "0123456789abcdeffedcba9876543210");
+  for (std::size_t at = 0; at < hex.size(); ++at) {
+    for (int c = 0; c < 256; ++c) {
+      std::string changed = hex;
+      changed[at] = static_cast<char>(c);
+      const auto read = Digest::from_hex(changed);
+      const bool is_digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+      ASSERT_EQ(read.has_value(), is_digit) << changed;
+      ASSERT_EQ(read ? read->hex() : changed, changed);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace firedrill

@@ -1,6 +1,18 @@
 #include "engine/base/json_tree.h"
 
+#include <array>
+
 namespace firedrill {
+namespace {
+
+// The characters that stand in a text for themselves alone.
+constexpr std::array<bool, 256> plain = [] {
+  std::array<bool, 256> table{};
+  for (unsigned char c = ' '; c <= '~'; ++c) table[c] = c != '"' && c != '\\';
+  return table;
+}();
+
+}  // namespace
 
 std::optional<JsonValue> JsonValue::member(std::string_view key) const {
   if (!is_object()) return std::nullopt;
@@ -44,19 +56,22 @@ class JsonTree::PlainReader {
 
   bool read_text() {
     if (!take('"')) return false;
-    const char* const begin = at_;
-    while (at_ != end_ && *at_ >= ' ' && *at_ <= '~' && *at_ != '"' && *at_ != '\\') ++at_;
-    nodes_.push_back({.text = begin, .word = static_cast<std::uint64_t>(at_ - begin), .kind = JsonKind::text});
+    const char* at = at_;
+    while (at != end_ && plain[static_cast<unsigned char>(*at)]) ++at;
+    nodes_.push_back({.text = at_, .word = static_cast<std::uint64_t>(at - at_), .kind = JsonKind::text});
+    at_ = at;
     return take('"');
   }
 
   // As JSON has it: no zero in front. Up to 19 digits, which fit.
   bool read_whole() {
     const char* const begin = at_;
+    const char* at = at_;
     std::uint64_t number = 0;
-    while (at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - begin < 19) {
-      number = number * 10 + static_cast<std::uint64_t>(*at_++ - '0');
+    while (at != end_ && *at >= '0' && *at <= '9' && at - begin < 19) {
+      number = number * 10 + static_cast<std::uint64_t>(*at++ - '0');
     }
+    at_ = at;
     nodes_.push_back({.word = number, .kind = JsonKind::whole});
     return at_ != begin && (*begin != '0' || at_ - begin == 1);  // whatever follows it: it is no part of a list
   }

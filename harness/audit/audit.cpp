@@ -19,6 +19,7 @@ using auditing::Shard;
 using auditing::ShardFile;
 
 constexpr std::size_t decoded_max = 8192;  // checkpoints remembered; then all are forgotten
+constexpr std::size_t listed_about = 8;    // checkpoints that a root has room for before its list grows
 constexpr std::int64_t accepted_size_max = std::int64_t{1} << 24;
 
 // One look at a root: what is listed, before anything is decoded.
@@ -28,6 +29,7 @@ class Listing {
       : files_(files), records_(records), report_(report) {}
 
   void read() {
+    report_.checkpoints.reserve(listed_about);
     for (const CheckpointId& id : ids("manifests", true)) at(id).committed = true;
     for (const CheckpointId& id : ids("validated", true)) at(id).validated = true;
     for (const CheckpointId& id : ids("rejected", true)) at(id).rejected = true;
@@ -61,7 +63,9 @@ class Listing {
 
   std::vector<CheckpointId> ids(const std::string& directory, bool nothing_else) {
     std::vector<CheckpointId> found;
-    for (const std::string& name : names(directory)) {
+    const std::vector<std::string> listed = names(directory);
+    found.reserve(listed.size());
+    for (const std::string& name : listed) {
       if (const auto id = checkpoint_id_from(name)) {
         found.push_back(*id);
       } else if (nothing_else) {

@@ -127,6 +127,7 @@ class Decoding {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       std::sort(places_[i].begin(), places_[i].end(),
                 [](const Place& a, const Place& b) { return a.piece->begin < b.piece->begin; });
+      contents_.tensors[i].pieces.reserve(places_[i].size());
       for (const Place& place : places_[i]) {
         contents_.tensors[i].pieces.push_back({.begin = place.piece->begin,
                                                .end = place.piece->end,

@@ -23,7 +23,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 std::string shard_file_name(std::int64_t kind, std::int64_t rank) {
   constexpr std::array<std::string_view, 3> kinds = {"model", "optimizer", "extra"};
   if (kind < 0 || kind >= std::ssize(kinds)) return fmt::format("(kind {})-{}", kind, rank);
-  return fmt::format("{}-{}", kinds[static_cast<std::size_t>(kind)], rank);
+  return std::string(kinds[static_cast<std::size_t>(kind)]).append("-").append(std::to_string(rank));
 }
 
 Result<ShardFront> decode_shard_front(std::string_view bytes) {
@@ -59,7 +59,7 @@ Result<Accepted> decode_accepted(std::string_view text) {
   if (text.size() < last_line || text.back() != '\n') return corrupted("it is cut off");
   const std::string_view body = text.substr(0, text.size() - last_line);
   const std::string_view end = text.substr(body.size());
-  if (!end.starts_with("digest ") || end.substr(sizeof("digest ") - 1, 32) != digest_of(body).hex()) {
+  if (!end.starts_with("digest ") || Digest::from_hex(end.substr(sizeof("digest ") - 1, 32)) != digest_of(body)) {
     return corrupted("its digest does not hold");
   }
   const std::vector<std::string_view> lines = split_in_place(body, '\n');  // the last is empty: each line is ended
