@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <vector>
 
 namespace firedrill {
 namespace {
@@ -35,19 +36,6 @@ detail::ValueRep* allocate(DType dtype, const Shape& shape, std::size_t data_siz
 
 }  // namespace
 
-std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::u8: return 1;
-    case DType::i32: return 4;
-    case DType::i64: return 8;
-    case DType::f32: return 4;
-    case DType::bf16: return 2;
-    case DType::f16: return 2;
-    case DType::pack: return 0;
-  }
-  return 0;
-}
-
 std::string_view to_string(DType dtype) {
   switch (dtype) {
     case DType::u8: return "u8";
@@ -66,12 +54,6 @@ Shape::Shape(std::initializer_list<std::int64_t> sizes) : Shape(std::span(sizes.
 Shape::Shape(std::span<const std::int64_t> sizes) : rank_(static_cast<std::uint8_t>(sizes.size())) {
   FD_CHECK(sizes.size() <= sizes_.size(), "a shape has at most {} dimensions, not {}", sizes_.size(), sizes.size());
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
-}
-
-std::int64_t Shape::count() const {
-  std::int64_t count = 1;
-  for (const std::int64_t size : sizes()) count *= size;
-  return count;
 }
 
 void detail::destroy(ValueRep* rep) {
@@ -208,10 +190,31 @@ Value Value::reinterpret(DType dtype, const Shape& shape) const {
   return Value(rep);
 }
 
+Value Value::duplicate() const {
+  if (!rep_) return {};
+  Value copy;
+  if (is_pack()) {
+    std::vector<Value> copies;
+    copies.reserve(parts().size());
+    for (const Value& part : parts()) copies.push_back(part.duplicate());
+    copy = pack(copies);
+  } else {
+    copy = copy_of(dtype(), shape(), bytes());
+  }
+  if (digest_known()) {
+    copy.rep_->digest = digest();
+    copy.rep_->digest_known.store(true, std::memory_order_release);
+  }
+  return copy;
+}
+
 bool Value::unique() const { return rep_ && !rep_->parent && rep_->references.load(std::memory_order_acquire) == 1; }
 
 ConfinedValues::ConfinedValues() : before_(std::exchange(confined, true)) {}
 ConfinedValues::~ConfinedValues() { confined = before_; }
+
+UnconfinedValues::UnconfinedValues() : before_(std::exchange(confined, false)) {}
+UnconfinedValues::~UnconfinedValues() { confined = before_; }
 
 MutableValue::MutableValue(DType dtype, const Shape& shape)
     : value_(allocate(dtype, shape, static_cast<std::size_t>(shape.count()) * size_of(dtype))) {}

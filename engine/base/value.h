@@ -30,7 +30,11 @@ namespace firedrill {
 
 enum class DType : std::uint8_t { u8, i32, i64, f32, bf16, f16, pack };
 
-std::size_t size_of(DType dtype);  // bytes per element; 0 for a pack
+// Bytes per element; 0 for a pack.
+constexpr std::size_t size_of(DType dtype) {
+  constexpr std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 0};
+  return sizes[static_cast<std::size_t>(dtype)];
+}
 std::string_view to_string(DType dtype);
 
 // Up to four dimensions; a scalar has none.
@@ -43,7 +47,11 @@ class Shape {
   std::size_t rank() const { return rank_; }
   std::int64_t operator[](std::size_t i) const { return sizes_[i]; }
   std::span<const std::int64_t> sizes() const { return {sizes_.data(), rank_}; }
-  std::int64_t count() const;
+  std::int64_t count() const {
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < rank_; ++i) count *= sizes_[i];
+    return count;
+  }
   bool operator==(const Shape&) const = default;
 
  private:
@@ -197,6 +205,8 @@ class Value {
   Value as_bytes() const { return reinterpret(DType::u8, Shape{static_cast<std::int64_t>(size())}); }
   Value reinterpret(DType dtype, const Shape& shape) const;
 
+  // Another one with the same content and the digests that are known of it. It shares no memory with this one.
+  Value duplicate() const;
   // Nobody else holds the buffer: an in-place update may consume it (see MutableValue).
   bool unique() const;
   const void* identity() const { return rep_; }
@@ -221,6 +231,18 @@ class ConfinedValues {
   ~ConfinedValues();
   ConfinedValues(const ConfinedValues&) = delete;
   ConfinedValues& operator=(const ConfinedValues&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Within such a scope: what is made while this one lives is for other threads, too.
+class UnconfinedValues {
+ public:
+  UnconfinedValues();
+  ~UnconfinedValues();
+  UnconfinedValues(const UnconfinedValues&) = delete;
+  UnconfinedValues& operator=(const UnconfinedValues&) = delete;
 
  private:
   bool before_;

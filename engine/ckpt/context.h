@@ -1,8 +1,10 @@
 // What the checkpoint protocol needs to know of the run, and what it gives back.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/base/digest.h"
@@ -90,6 +92,14 @@ struct Discovery {
   ManifestView manifest;
   std::vector<Damage> damaged;   // newer ones that are not whole
   std::optional<Error> trouble;  // why nothing may be chosen although something is listed
+};
+
+// Candidates that were found whole, for somebody who looks at the same content again and again.
+struct WholeCandidates {
+  static constexpr std::size_t known_max = 8192;  // then all are forgotten
+  // A digest of a candidate's manifest, with its name, and of all its shards, known without reading; nothing: not known.
+  std::function<std::optional<Digest>(const CheckpointId&)> mark;
+  std::unordered_map<Digest, ManifestView> known;  // looked up only, never walked
 };
 
 }  // namespace firedrill

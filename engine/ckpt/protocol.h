@@ -62,7 +62,8 @@ class Protocol {
                               const Digest& state_digest);
 
   // What this disk alone would yield. Reads only; takes part in nothing. For probes and tools.
-  Discovery discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation);
+  Discovery discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
+                     WholeCandidates* whole = nullptr);
 
  protected:
   // How much of a candidate one rank checks.
@@ -116,6 +117,8 @@ class Protocol {
   // manifest is not there); mismatch.
   virtual Result<ManifestView> verify(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
                                       const CheckpointId& id, const Scope& scope);
+  Result<ManifestView> verify_once(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
+                                   const CheckpointId& id, WholeCandidates* whole);
   // Whether the job may begin at what was found, or at step 0 if nothing was. Never in silence below what was
   // acknowledged, nor at step 0 while something is listed. Errors: corrupted, mismatch. Called on all ranks.
   virtual Status allow_start(const CheckpointContext& ctx, const Survey& survey, const FindResult& result) const;

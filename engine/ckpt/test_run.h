@@ -292,12 +292,12 @@ inline std::string catalog_name(const testing::TestParamInfo<CatalogKind>& info)
 }
 inline const auto both_catalogs = testing::Values(CatalogKind::files, CatalogKind::rocksdb);
 
-inline Discovery discover_on(TestDisk& disk, const TestAttempt& attempt) {
+inline Discovery discover_on(TestDisk& disk, const TestAttempt& attempt, WholeCandidates* whole = nullptr) {
   TestFiles files(disk, 0);
   DirectCompute compute;
   Protocol protocol;
   const RunIdentity identity = attempt.identity();
-  return protocol.discover(files, compute, ExpectedRun{.identity = identity, .job = attempt.job});
+  return protocol.discover(files, compute, ExpectedRun{.identity = identity, .job = attempt.job}, whole);
 }
 
 }  // namespace firedrill

@@ -175,7 +175,19 @@ Result<ManifestView> Protocol::verify(FileSystem& files, Compute& compute, const
   return manifest;
 }
 
-Discovery Protocol::discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation) {
+Result<ManifestView> Protocol::verify_once(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
+                                           const CheckpointId& id, WholeCandidates* whole) {
+  const std::optional<Digest> mark = whole != nullptr ? whole->mark(id) : std::nullopt;
+  if (!mark) return verify(files, compute, expectation, id, Scope{});
+  if (const auto known = whole->known.find(*mark); known != whole->known.end()) return known->second;
+  FD_TRY(ManifestView manifest, verify(files, compute, expectation, id, Scope{}));
+  if (whole->known.size() > WholeCandidates::known_max) whole->known.clear();
+  whole->known.emplace(*mark, manifest);
+  return manifest;
+}
+
+Discovery Protocol::discover(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
+                             WholeCandidates* whole) {
   Discovery discovery;
   catalog_for(expectation.job, compute);
   const auto listed = survey(files);
@@ -184,7 +196,7 @@ Discovery Protocol::discover(FileSystem& files, Compute& compute, const Expected
     return discovery;
   }
   for (const CheckpointId& id : candidates(*listed)) {
-    auto manifest = verify(files, compute, expectation, id, Scope{});
+    auto manifest = verify_once(files, compute, expectation, id, whole);
     if (manifest) {
       discovery.chosen = id;
       discovery.manifest = *manifest;

@@ -31,6 +31,9 @@ struct WaitFor {
 
 enum class FiberState : std::uint8_t { idle, ready, running, blocked };
 
+// Where the scheduler has filed a fiber: among the ready ones, or among those that wait and may expire.
+enum class Filed : std::uint8_t { nowhere, queued, waiting };
+
 // One fiber. The scheduler keeps its book-keeping here; everybody else holds a reference and looks at nothing.
 struct Fiber {
   boost::context::fiber context;
@@ -40,8 +43,8 @@ struct Fiber {
   std::uint64_t tie = 0;  // who is first among equals
   Time expiry = never;    // blocked: when it gives up waiting
   bool notified = false;  // blocked: it was woken and only waits for its time
-  std::size_t place = 0;  // in the scheduler's queue, or among those that wait
-  bool waits = false;     // which of the two
+  Filed filed = Filed::nowhere;
+  std::size_t place = 0;  // among those that wait
   WaitFor waits_for;
   int rank = -1;  // for messages
   std::string name;

@@ -171,11 +171,14 @@ std::uint32_t MemoTable::entry_of(const Digest& key) {
 // before it, which are there by now: the header of a result, and those of its parts.
 void MemoTable::follow(MemoTrail& trail, std::uint32_t entry) {
   std::uint32_t& before = trail.asked_[trail.at_];
-  if (before != MemoTrail::none) young_.entries[before].later[trail.caller_] = entry;
+  if (before != MemoTrail::none) {
+    std::uint32_t& follower = young_.entries[before].later[trail.caller_];
+    if (follower != entry) follower = entry;  // what is not written need not go back to memory
+  }
   before = entry;
   const std::uint32_t later = young_.entries[entry].later[trail.caller_];
   trail.expected_[trail.at_] = later;
-  if (later != MemoTrail::none) __builtin_prefetch(&young_.entries[later], 1);
+  if (later != MemoTrail::none) __builtin_prefetch(&young_.entries[later]);
   trail.at_ = (trail.at_ + 1) % MemoTrail::distance;
   const std::uint32_t next = trail.expected_[trail.at_];
   const std::uint32_t second = trail.expected_[(trail.at_ + 1) % MemoTrail::distance];
@@ -210,18 +213,29 @@ void MemoTable::clear() {
 
 Result<Value> MemoCompute::run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) {
   const Digest key = memo_key(kernel, scalars, inputs);
-  MemoCounters& counters = table_.counters();
-  if (const Value* found = table_.find(key, trail_)) {
-    Value kept = *found;
-    ++counters.hits;
-    const std::uint64_t every = table_.options().recheck_every;
-    if (every != 0 && counters.hits % every == 0) recheck(kernel, scalars, inputs, kept);
-    return kept;
+  if (const Value* found = table_.find(key, trail_)) return hit(kernel, scalars, inputs, *found);
+  SharedMemo* const shared = table_.options().shared.get();
+  if (shared != nullptr) {
+    if (const Value found = shared->find(key)) {
+      ++table_.counters().shared;
+      table_.keep(key, found);
+      return hit(kernel, scalars, inputs, found);
+    }
   }
-  ++counters.misses;
+  ++table_.counters().misses;
   Result<Value> result = inner_.run(kernel, scalars, inputs);
-  if (result && *result) table_.keep(key, *result);
+  if (!result || !*result) return result;
+  table_.keep(key, *result);
+  if (shared != nullptr) shared->keep(key, *result);
   return result;
+}
+
+Value MemoCompute::hit(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, Value kept) {
+  MemoCounters& counters = table_.counters();
+  ++counters.hits;
+  const std::uint64_t every = table_.options().recheck_every;
+  if (every != 0 && counters.hits % every == 0) recheck(kernel, scalars, inputs, kept);
+  return kept;
 }
 
 void MemoCompute::recheck(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs,

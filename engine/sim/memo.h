@@ -13,22 +13,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/base/digest.h"
 #include "engine/seam/compute.h"
+#include "engine/sim/shared_memo.h"
 
 namespace firedrill::sim {
 
 struct MemoOptions {
-  std::size_t bytes_max = 64 << 20;      // per generation
-  std::uint64_t recheck_every = 10'000;  // hits; 0: never
+  std::size_t bytes_max = 64 << 20;         // per generation
+  std::uint64_t recheck_every = 10'000;     // hits; 0: never
+  std::shared_ptr<SharedMemo> shared = {};  // with tables of other threads; none: with nobody
 };
 
 struct MemoCounters {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t rechecks = 0;
+  std::uint64_t shared = 0;  // of the hits, those that another thread's table had
 };
 
 // What one caller asked for last, and is expected to ask for next.
@@ -110,6 +114,7 @@ class MemoCompute final : public ForwardingCompute {
   Result<Value> run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) override;
 
  private:
+  Value hit(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, Value kept);
   void recheck(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, const Value& kept);
 
   MemoTable& table_;

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/base/rng.h"
@@ -145,6 +149,78 @@ TEST_F(MemoTest, WhoeverIsToldAheadFindsWhatIsKeptUnderTheKey) {
   }
   EXPECT_GT(table.counters().hits, 2'500U);
   EXPECT_GT(table.counters().misses, 200U) << "the old generation went";
+}
+
+TEST_F(MemoTest, NoTwoOfManyLikeCallsHaveTheSameKey) {
+  std::set<Digest> keys;
+  std::size_t calls = 0;
+  const auto add = [&](std::span<const std::byte> scalars, const std::vector<Value>& inputs) {
+    keys.insert(memo_key(concatenate_kernel, scalars, inputs));
+    ++calls;
+  };
+  const Value zero;  // the key of an input that is not given is 0
+  std::vector<Value> none;
+  for (int count = 0; count < 8; ++count, none.push_back(zero)) {
+    for (std::uint64_t first = 0; first < 32; ++first) {
+      for (std::uint64_t second = 0; second < 32; ++second) {
+        const std::uint64_t scalars[] = {first, second << 58, first << 32 | second};
+        add(std::as_bytes(std::span(scalars)), none);
+      }
+    }
+    for (std::size_t size = 0; size < 40; ++size) add(std::vector<std::byte>(size, std::byte{1}), none);
+  }
+  for (int i = 0; i < 32; ++i) {
+    for (int k = 0; k < 32; ++k) add({}, {Value::copy_of(std::to_string(i)), Value::copy_of(std::to_string(k))});
+  }
+  EXPECT_EQ(keys.size(), calls);
+}
+
+TEST_F(MemoTest, WhatOneThreadHasComputedNoOtherComputesAgain) {
+  const auto shared = std::make_shared<SharedMemo>();
+  for (int thread = 0; thread < 3; ++thread) {
+    std::jthread([&] {
+      const ConfinedValues of_this_thread;
+      MemoTable table({.recheck_every = 1, .shared = shared});
+      MemoCompute compute(direct_, table);
+      for (int i = 0; i < 2; ++i) {
+        const auto result = run_kernel(compute, concatenate_kernel, std::int64_t{1}, {Value::copy_of("a")});
+        ASSERT_EQ(result->text(), "1|a");
+      }
+      EXPECT_EQ(table.counters().misses, thread == 0 ? 1U : 0U);
+      EXPECT_EQ(table.counters().shared, thread == 0 ? 0U : 1U);
+      EXPECT_EQ(table.counters().rechecks, thread == 0 ? 1U : 2U) << "what came from another thread is checked, too";
+    });
+  }
+  EXPECT_EQ(shared->entries(), 1U);
+}
+
+TEST_F(MemoTest, ThreadsThatShareResultsAllGetTheRightOnes) {
+  const auto shared = std::make_shared<SharedMemo>(std::size_t{200'000});  // less than all of them take
+  std::atomic<std::uint64_t> taken{0};
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&, thread] {
+        const ConfinedValues of_this_thread;
+        MemoTable table({.bytes_max = 10'000, .recheck_every = 0, .shared = shared});
+        Rng rng(thread);
+        for (int i = 0; i < 5'000; ++i) {
+          const Digest key{.high = rng.below(2'000), .low = 7};
+          const Value kept = Value::pack({Value::copy_of(std::to_string(key.high)), Value()});
+          if (const Value found = shared->find(key)) {
+            ASSERT_TRUE(found.same_as(kept));
+            ASSERT_EQ(found.key(), kept.key());
+            table.keep(key, found);
+            ++taken;
+          } else {
+            shared->keep(key, kept);
+          }
+        }
+      });
+    }
+  }
+  EXPECT_GT(taken, 1'000U);
+  EXPECT_LT(shared->entries(), 2'000U) << "what is full is forgotten";
 }
 
 TEST_F(MemoTest, SharedBytesCountOnce) {

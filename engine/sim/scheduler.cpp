@@ -9,11 +9,6 @@
 #include "engine/base/check.h"
 
 namespace firedrill::sim {
-namespace {
-
-constexpr std::size_t nowhere = ~std::size_t{0};
-
-}  // namespace
 
 Scheduler::Scheduler(FiberPool& pool) : pool_(pool) {
   pool_.on_task_end([this](Fiber& fiber) { task_ended(fiber); });
@@ -51,7 +46,7 @@ RunStop Scheduler::run(Time limit) {
   while (!stop_) {
     queue_due_expiries();
     if (queue_.empty()) return alive_.empty() ? RunStop::idle : RunStop::stuck;
-    if (queue_.front().time > limit_) return RunStop::limit;
+    if (queue_.back().time > limit_) return RunStop::limit;
     Fiber& next = pop();
     activate(next);
     pool_.switch_to(next);
@@ -79,7 +74,7 @@ Woken Scheduler::block(Time expiry, const WaitFor& what) {
   self.notified = false;
   self.expiry = expiry;
   self.waits_for = what;
-  self.place = nowhere;
+  self.filed = Filed::nowhere;
   if (expiry != never) wait_until({.time = expiry, .tie = draw_tie(self), .fiber = &self});
   yield();
   return self.notified ? Woken::notified : Woken::expired;
@@ -143,7 +138,7 @@ void Scheduler::activate(Fiber& fiber) {
 void Scheduler::yield() {
   Fiber& self = pool_.running();
   queue_due_expiries();
-  if (stop_ || queue_.empty() || queue_.front().time > limit_) {
+  if (stop_ || queue_.empty() || queue_.back().time > limit_) {
     current_ = nullptr;
     pool_.switch_to(pool_.outside());
     return;
@@ -160,12 +155,12 @@ void Scheduler::task_ended(Fiber& fiber) {
   yield();
 }
 
-// Those that wait, and the queue, a binary heap. A fiber knows its place in either.
+// Those that wait, and the queue. A fiber knows in which of them it is.
 
 void Scheduler::wait_until(const Entry& expiry) {
   expiry.fiber->time = expiry.time;
   expiry.fiber->tie = expiry.tie;
-  expiry.fiber->waits = true;
+  expiry.fiber->filed = Filed::waiting;
   expiry.fiber->place = waiting_.size();
   waiting_.push_back(expiry);
   first_expiry_ = std::min(first_expiry_, expiry.time);
@@ -177,79 +172,41 @@ void Scheduler::wait_no_more(Fiber& fiber) {
   waiting_[place].fiber->place = place;
   waiting_.pop_back();
   if (waiting_.empty()) first_expiry_ = never;
-  fiber.waits = false;
-  fiber.place = nowhere;
+  fiber.filed = Filed::nowhere;
 }
 
 void Scheduler::queue_due_expiries() {
-  while (!waiting_.empty() && (queue_.empty() || first_expiry_ <= queue_.front().time)) {
+  while (!waiting_.empty() && (queue_.empty() || first_expiry_ <= queue_.back().time)) {
     const Entry first = *std::ranges::min_element(waiting_, [](const Entry& a, const Entry& b) { return a.before(b); });
     first_expiry_ = first.time;
-    if (!queue_.empty() && first.time > queue_.front().time) return;
+    if (!queue_.empty() && first.time > queue_.back().time) return;
     wait_no_more(*first.fiber);
     push(first);
   }
 }
 
-void Scheduler::place_at(std::size_t place, const Entry& entry) {
-  queue_[place] = entry;
-  entry.fiber->place = place;
-}
-
 void Scheduler::push(const Entry& entry) {
   entry.fiber->time = entry.time;
   entry.fiber->tie = entry.tie;
+  entry.fiber->filed = Filed::queued;
   queue_.push_back(entry);
-  entry.fiber->place = queue_.size() - 1;
-  sift_up(queue_.size() - 1);
+  auto place = queue_.end() - 1;
+  for (; place != queue_.begin() && (place - 1)->before(entry); --place) *place = *(place - 1);
+  *place = entry;
 }
 
 Fiber& Scheduler::pop() {
-  Fiber& first = *queue_.front().fiber;
-  first.place = nowhere;
-  const Entry last = queue_.back();
+  Fiber& first = *queue_.back().fiber;
+  first.filed = Filed::nowhere;
   queue_.pop_back();
-  if (!queue_.empty()) {
-    place_at(0, last);
-    sift_down(0);
-  }
   return first;
 }
 
 void Scheduler::set_time(Fiber& fiber, Time time) {
   const Entry entry{.time = time, .tie = draw_tie(fiber), .fiber = &fiber};
-  if (fiber.waits) wait_no_more(fiber);
-  if (fiber.place == nowhere) return push(entry);
-  fiber.time = time;
-  fiber.tie = entry.tie;
-  queue_[fiber.place] = entry;
-  const std::size_t before = fiber.place;
-  sift_up(before);
-  if (fiber.place == before) sift_down(before);
-}
-
-void Scheduler::sift_up(std::size_t place) {
-  const Entry entry = queue_[place];
-  while (place > 0) {
-    const std::size_t parent = (place - 1) / 2;
-    if (!entry.before(queue_[parent])) break;
-    place_at(place, queue_[parent]);
-    place = parent;
-  }
-  place_at(place, entry);
-}
-
-void Scheduler::sift_down(std::size_t place) {
-  const Entry entry = queue_[place];
-  for (;;) {
-    std::size_t child = 2 * place + 1;
-    if (child >= queue_.size()) break;
-    if (child + 1 < queue_.size() && queue_[child + 1].before(queue_[child])) ++child;
-    if (!queue_[child].before(entry)) break;
-    place_at(place, queue_[child]);
-    place = child;
-  }
-  place_at(place, entry);
+  if (fiber.filed == Filed::waiting) wait_no_more(fiber);
+  if (fiber.filed == Filed::queued) std::erase_if(queue_, [&](const Entry& queued) { return queued.fiber == &fiber; });
+  push(entry);
 }
 
 }  // namespace firedrill::sim

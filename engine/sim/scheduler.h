@@ -123,7 +123,7 @@ class Scheduler {
     if (here.any()) return;
     const Entry entry{.time = now_ + cost, .tie = draw_tie(*current_), .fiber = current_};
     if (!stop_ && entry.time <= limit_ && entry.time < first_expiry_ &&
-        (queue_.empty() || entry.before(queue_.front()))) {
+        (queue_.empty() || entry.before(queue_.back()))) {
       now_ = entry.time;
     } else {
       let_pass(entry);
@@ -137,9 +137,6 @@ class Scheduler {
   void wait_no_more(Fiber& fiber);
   void queue_due_expiries();  // those that may come before the first in the queue
   void set_time(Fiber& fiber, Time time);
-  void sift_up(std::size_t place);
-  void sift_down(std::size_t place);
-  void place_at(std::size_t place, const Entry& entry);
   void activate(Fiber& fiber);
   void yield();  // the running fiber is already filed (in the queue, blocked or ended)
   void task_ended(Fiber& fiber);
@@ -147,7 +144,8 @@ class Scheduler {
   FiberPool& pool_;
   Rng rng_{0};
   bool random_ = false;
-  std::vector<Entry> queue_;    // binary heap: ready fibers at their time
+  // Ready fibers at their time, the first at the end: for the few that there are, moving some costs less than a heap.
+  std::vector<Entry> queue_;
   std::vector<Entry> waiting_;  // blocked ones at their expiry, in no order: nearly all are woken before
   Time first_expiry_ = never;   // of these, or earlier than that
   std::vector<Fiber*> alive_;

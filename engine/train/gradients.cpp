@@ -62,8 +62,8 @@ GradientSums::GradientSums(const Model& model, const Holdings& holdings, Compute
   totals_.resize(model.accumulator_count());
 }
 
-std::vector<std::size_t> GradientSums::accumulators_of(const Piece& piece) const {
-  std::vector<std::size_t> list = holdings_.segments_of(piece);
+SegmentList GradientSums::accumulators_of(const Piece& piece) const {
+  SegmentList list = holdings_.segments_of(piece);
   for (std::size_t& segment : list) segment = model_.accumulator(piece, segment);
   return list;
 }
@@ -166,6 +166,7 @@ Status GradientSums::start(const NetworkContext& context, const std::vector<std:
   Bucket experts{.lanes = static_cast<std::size_t>(place.expert_dp_lanes.count()),
                  .cp = &groups.expert_cp,
                  .dp = &groups.expert_dp};
+  bucket.accumulators.reserve(accumulators.size());
   for (const std::size_t own : accumulators) {
     if (segment_of(own).expert < 0) {
       bucket.accumulators.push_back(own);
@@ -263,8 +264,8 @@ Status GradientSums::reduce_chunks_here(const NetworkContext& context, const Buc
   return {};
 }
 
-std::vector<GradientSums::Slots*> GradientSums::of_lane(std::size_t lane, const Bucket& bucket) {
-  std::vector<Slots*> all;
+GradientSums::SlotList GradientSums::of_lane(std::size_t lane, const Bucket& bucket) {
+  SlotList all;
   for (const std::size_t own : bucket.accumulators) all.push_back(&sums_[lane][own]);
   if (bucket.loss) all.push_back(&losses_[lane]);
   return all;
@@ -302,9 +303,9 @@ Status GradientSums::reduce_cp(const NetworkContext& context, const Bucket& buck
 }
 
 Status GradientSums::reduce_dp(const NetworkContext& context, Started& started, bool aside) {
-  std::vector<Value> packs;
+  Slots packs;
   for (std::size_t lane = 0; lane < started.bucket.lanes; ++lane) {
-    std::vector<Value> parts;
+    boost::container::small_vector<Value, 16> parts;
     for (Slots* slots : of_lane(lane, started.bucket)) parts.push_back(std::move(slots->front()));
     packs.push_back(Value::pack(parts));
   }

@@ -46,11 +46,12 @@ class GradientSums {
 
  private:
   using Slots = boost::container::small_vector<Value, 2>;
+  using SlotList = boost::container::small_vector<Slots*, 16>;
 
   Status accumulate(Value& sum, Value more);
   const Segment& segment_of(std::size_t accumulator) const { return model_.segments()[model_.segment_of(accumulator)]; }
   bool shared(std::size_t accumulator) const { return segment_of(accumulator).by_chunk(); }
-  std::vector<std::size_t> accumulators_of(const Piece& piece) const;
+  SegmentList accumulators_of(const Piece& piece) const;
   // What is exchanged together: among the same ranks, for the same number of dp lanes.
   struct Bucket {
     std::vector<std::size_t> accumulators = {};  // ascending
@@ -83,7 +84,7 @@ class GradientSums {
   // The total of tied weights, from those of their two uses.
   Status join_uses(const NetworkContext& context);
   // Everything of a bucket that is added over cp and dp lanes of own dp lane `lane`: the segments, then the loss.
-  std::vector<Slots*> of_lane(std::size_t lane, const Bucket& bucket);
+  SlotList of_lane(std::size_t lane, const Bucket& bucket);
 
   const Model& model_;
   const Holdings& holdings_;

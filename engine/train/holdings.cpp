@@ -38,8 +38,8 @@ const Holder& Holdings::holder_of_shard(const Segment& segment) const {
   return segment.tp_lane < 0 ? of_shared_shard : of_lane_shard;
 }
 
-std::vector<std::size_t> Holdings::segments_of(const Piece& piece) const {
-  std::vector<std::size_t> list = {piece.shared};
+SegmentList Holdings::segments_of(const Piece& piece) const {
+  SegmentList list = {piece.shared};
   if (piece.lanes == 0) return list;
   const auto add_lanes = [&](std::size_t first) {
     for (int lane = place.tp_lanes.begin; lane < place.tp_lanes.end; ++lane) {

@@ -2,6 +2,7 @@
 // and rank, so every rank knows it of all others.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Holder {
   int index = 0;
   int count = 1;
 };
+
+// Numbers of segments, few at a time.
+using SegmentList = boost::container::small_vector<std::size_t, 8>;
 
 struct Holdings {
   RankPlace place;
@@ -64,7 +68,7 @@ struct Holdings {
   const Holder& holder(const Segment& segment) const;
   const Holder& holder_of_shard(const Segment& segment) const;
   // Those of a piece that this rank holds.
-  std::vector<std::size_t> segments_of(const Piece& piece) const;
+  SegmentList segments_of(const Piece& piece) const;
   // One rank of those that draw a dp lane's samples: the one that tells the observer.
   bool speaks_for_lane() const { return first_stage && place.tp == 0 && place.cp == 0; }
 };

@@ -63,31 +63,54 @@ ReplicaCheck::Finding ReplicaCheck::judge(std::size_t group, const std::vector<s
   return finding;
 }
 
-Status ReplicaCheck::compare(const StateView& view) {
-  const PhaseScope scope(parts_.position, Phase::exchange);
-  const Call call{.purpose = "replica_check", .deadline = parts_.clock.now() + job_.cluster.deadline};
-  FD_TRY(const Value all, parts_.collectives.all_gather(groups_.world, digests_of(view), call));
+Digest ReplicaCheck::told(const Value& all, std::size_t rank, std::size_t group) {
+  const auto words = all[rank].as<std::uint64_t>();
+  return {.high = words[2 * group], .low = words[2 * group + 1]};
+}
+
+ReplicaCheck::Finding ReplicaCheck::worst_of(const Value& all) const {
   std::vector<std::vector<std::pair<int, Digest>>> replicas(table_.names.size());
   for (std::size_t rank = 0; rank < table_.holds.size(); ++rank) {
-    const Value& told = all[rank];
-    if (!told || told.is_pack() || told.count() != 2 * static_cast<std::int64_t>(table_.holds[rank].size())) {
-      return Error{.code = Code::mismatch, .message = fmt::format("rank {} told other than its digests", rank)};
-    }
-    const auto words = told.as<std::uint64_t>();
     for (std::size_t i = 0; i < table_.holds[rank].size(); ++i) {
-      replicas[table_.holds[rank][i]].emplace_back(static_cast<int>(rank), Digest{words[2 * i], words[2 * i + 1]});
+      replicas[table_.holds[rank][i]].emplace_back(static_cast<int>(rank), told(all, rank, i));
     }
   }
   std::optional<Finding> worst;
-  std::size_t most = 0;
   for (std::size_t group = 0; group < table_.names.size(); ++group) {
-    most = std::max(most, replicas[group].size());
     Finding finding = judge(group, replicas[group]);
     // One that says who it is tells more than one that does not.
     const bool better = finding.minority != -1 && (!worst || (worst->minority < 0 && finding.minority >= 0));
     if (better) worst = std::move(finding);
   }
-  return report(worst.value_or(Finding{}), static_cast<std::int64_t>(most));
+  return worst.value_or(Finding{});
+}
+
+Status ReplicaCheck::compare(const StateView& view) {
+  const PhaseScope scope(parts_.position, Phase::exchange);
+  const Call call{.purpose = "replica_check", .deadline = parts_.clock.now() + job_.cluster.deadline};
+  FD_TRY(const Value all, parts_.collectives.all_gather(groups_.world, digests_of(view), call));
+  struct First {
+    Digest digest;
+    std::int64_t replicas = 0;
+  };
+  std::vector<First> firsts(table_.names.size());
+  bool equal = true;
+  std::int64_t most = 0;
+  for (std::size_t rank = 0; rank < table_.holds.size(); ++rank) {
+    const std::vector<std::size_t>& held = table_.holds[rank];
+    const Value& own = all[rank];
+    if (!own || own.is_pack() || own.count() != 2 * static_cast<std::int64_t>(held.size())) {
+      return Error{.code = Code::mismatch, .message = fmt::format("rank {} told other than its digests", rank)};
+    }
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      First& first = firsts[held[i]];
+      const Digest digest = told(all, rank, i);
+      if (first.replicas++ == 0) first.digest = digest;
+      equal = equal && first.digest == digest;
+      most = std::max(most, first.replicas);
+    }
+  }
+  return report(equal ? Finding{} : worst_of(all), most);
 }
 
 Status ReplicaCheck::report(const Finding& finding, std::int64_t replicas) {

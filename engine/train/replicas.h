@@ -43,7 +43,10 @@ class ReplicaCheck {
     std::int64_t minority = -1;  // the first rank that differs from most others; -2: no majority
     std::vector<int> ranks;      // that differ, or all that hold it
   };
+  // What a rank told of one group of its view.
+  static Digest told(const Value& all, std::size_t rank, std::size_t group);
   static Finding judge(std::size_t group, const std::vector<std::pair<int, Digest>>& replicas);
+  Finding worst_of(const Value& all) const;
   Status report(const Finding& finding, std::int64_t replicas);
 
   const Job& job_;

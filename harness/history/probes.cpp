@@ -56,9 +56,13 @@ std::optional<ProbeOutcome> probe_outcome_from(std::string_view name) {
 }
 
 std::int64_t ProbeTable::add(ProbeResult result) {
-  digests_.push_back(digest_of_probe(result, states_));
-  results_.push_back(std::move(result));
-  return size() - 1;
+  const Digest digest = digest_of_probe(result, states_);
+  const auto [place, is_new] = numbers_.try_emplace(digest, size());
+  if (is_new) {
+    digests_.push_back(digest);
+    results_.push_back(std::move(result));
+  }
+  return place->second;
 }
 
 const ProbeResult& ProbeTable::operator[](std::int64_t index) const {

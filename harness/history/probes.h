@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/base/digest.h"
@@ -55,7 +56,7 @@ struct ProbeResult {
 class ProbeTable {
  public:
   explicit ProbeTable(const StateTable& states) : states_(states) {}
-  // Returns the index that the `probe` event carries.
+  // Returns the index that the `probe` event carries; results of the same content have the same one.
   std::int64_t add(ProbeResult result);
   const ProbeResult& operator[](std::int64_t index) const;
   // Of the content, free of table numbers: what stands for a probe in the digest of a history.
@@ -66,6 +67,7 @@ class ProbeTable {
   const StateTable& states_;
   std::vector<ProbeResult> results_;
   std::vector<Digest> digests_;
+  std::unordered_map<Digest, std::int64_t> numbers_;  // looked up only, never walked
 };
 
 }  // namespace firedrill

@@ -55,7 +55,9 @@ Prober::Answers& Prober::AnswerTable::of(const Digest& view) {
 
 std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view, const Auditor::ContentMark& mark) {
   ProbeResult result{.view = view};
-  const Discovery discovery = protocol_->discover(files, compute, {.identity = identity_, .job = job_});
+  whole_.mark = mark;
+  const Discovery discovery =
+      protocol_->discover(files, compute, {.identity = identity_, .job = job_}, mark ? &whole_ : nullptr);
   const AuditReport report = auditor_.audit(files, mark);
   if (discovery.chosen) {
     result.outcome = ProbeOutcome::found;

@@ -91,6 +91,7 @@ class Prober {
   const Job& job_;
   const RunIdentity& identity_;
   Tables& tables_;
+  WholeCandidates whole_;
   Auditor own_auditor_;
   Auditor& auditor_;
   AnswerTable answers_;

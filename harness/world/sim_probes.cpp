@@ -14,10 +14,14 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
   const bool by_manifests = subject_.plan.mutant.empty() && subject_.plan.job.checkpoint.catalog == CatalogKind::files;
   Event event = place;
   try {
-    event.a = prober_.ask(
-        by_manifests ? disk.digest_of_witnessed(side) : disk.digest(side), kernels_, view,
-        [&] { return disk.look(side); },
-        [&](const CheckpointId& id) { return disk.digest_with_dependents(side, "manifests/" + to_string(id)); });
+    const auto look = [&] { return disk.look(side); };
+    if (by_manifests) {
+      event.a = prober_.ask(disk.digest_of_witnessed(side), kernels_, view, look, [&](const CheckpointId& id) {
+        return disk.digest_with_dependents(side, "manifests/" + to_string(id));
+      });
+    } else {
+      event.a = prober_.ask(disk.digest(side), kernels_, view, look);
+    }
   } catch (...) {
     // This runs under a rank's call, and the rank is not to blame: kept for run_attempt, which is the harness's own.
     if (!trouble_) trouble_ = std::current_exception();

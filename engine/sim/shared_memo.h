@@ -1,0 +1,41 @@
+// SharedMemo: results that the memos of several threads give each other, so that what one thread has computed no other
+// computes again. It is asked only for what a thread's own table does not hold, and gives copies, so the threads'
+// Values stay their own.
+//
+// At most `bytes_max`; a part of it that is full is forgotten as a whole. Threads: any.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <unordered_map>
+
+#include "engine/base/digest.h"
+#include "engine/base/value.h"
+
+namespace firedrill::sim {
+
+class SharedMemo {
+ public:
+  explicit SharedMemo(std::size_t bytes_max = std::size_t{128} << 20) : bytes_max_(bytes_max) {}
+
+  // A copy for the caller alone; empty: not known.
+  Value find(const Digest& key);
+  // Takes a copy.
+  void keep(const Digest& key, const Value& result);
+  std::size_t entries();
+
+ private:
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<Digest, Value> results;  // looked up only, never walked
+    std::size_t bytes = 0;
+  };
+  // The bits that choose a slot in a table are others.
+  Part& part_of(const Digest& key) { return parts_[key.high % parts_.size()]; }
+
+  std::size_t bytes_max_;
+  std::array<Part, 16> parts_;
+};
+
+}  // namespace firedrill::sim
