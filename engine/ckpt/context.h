@@ -97,7 +97,8 @@ struct Discovery {
 // Candidates that were found whole, for somebody who looks at the same content again and again.
 struct WholeCandidates {
   static constexpr std::size_t known_max = 8192;  // then all are forgotten
-  // A digest of a candidate's manifest, with its name, and of all its shards, known without reading; nothing: not known.
+  // A digest of a candidate's manifest, with its name, and of all its shards, known without reading; nothing: it is
+  // not known.
   std::function<std::optional<Digest>(const CheckpointId&)> mark;
   std::unordered_map<Digest, ManifestView> known;  // looked up only, never walked
 };

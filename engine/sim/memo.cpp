@@ -214,7 +214,7 @@ void MemoTable::clear() {
 Result<Value> MemoCompute::run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) {
   const Digest key = memo_key(kernel, scalars, inputs);
   if (const Value* found = table_.find(key, trail_)) return hit(kernel, scalars, inputs, *found);
-  SharedMemo* const shared = table_.options().shared.get();
+  SharedResults* const shared = table_.options().shared.get();
   if (shared != nullptr) {
     if (const Value found = shared->find(key)) {
       ++table_.counters().shared;

@@ -18,14 +18,23 @@
 
 #include "engine/base/digest.h"
 #include "engine/seam/compute.h"
-#include "engine/sim/shared_memo.h"
 
 namespace firedrill::sim {
 
+// Results that tables of several threads give each other; a table asks for what it does not hold itself.
+class SharedResults {
+ public:
+  virtual ~SharedResults() = default;
+  // A copy for the caller alone; empty: not known.
+  virtual Value find(const Digest& key) = 0;
+  // Takes a copy.
+  virtual void keep(const Digest& key, const Value& result) = 0;
+};
+
 struct MemoOptions {
-  std::size_t bytes_max = 64 << 20;         // per generation
-  std::uint64_t recheck_every = 10'000;     // hits; 0: never
-  std::shared_ptr<SharedMemo> shared = {};  // with tables of other threads; none: with nobody
+  std::size_t bytes_max = 64 << 20;            // per generation
+  std::uint64_t recheck_every = 10'000;        // hits; 0: never
+  std::shared_ptr<SharedResults> shared = {};  // with tables of other threads; none: with nobody
 };
 
 struct MemoCounters {

@@ -14,6 +14,7 @@
 #include "engine/base/check.h"
 #include "engine/model/numerics.h"
 #include "harness/history/lines.h"
+#include "harness/run/shared_memo.h"
 
 namespace firedrill {
 namespace {
@@ -73,7 +74,7 @@ class Together {
   const std::shared_ptr<PlacesOfGrounds>& places() const { return places_; }
   SessionOptions session_options() const {
     SessionOptions options = options_.session;
-    options.shared_memo = shared_memo_;
+    options.shared_results = shared_memo_;
     return options;
   }
 
@@ -156,9 +157,8 @@ class Together {
   PlanCorpus* corpus_;
   const std::function<void(const TrialsResult&)>& progress_;
   const std::shared_ptr<PlacesOfGrounds> places_ = std::make_shared<PlacesOfGrounds>();
-  const std::shared_ptr<sim::SharedMemo> shared_memo_ = in_sim_ && options_.jobs > 1
-                                                            ? std::make_shared<sim::SharedMemo>()
-                                                            : nullptr;
+  const std::shared_ptr<SharedMemo> shared_memo_ = in_sim_ && options_.jobs > 1 ? std::make_shared<SharedMemo>()
+                                                                                : nullptr;
   Clock::time_point began_ = Clock::now();
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};

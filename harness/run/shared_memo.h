@@ -12,17 +12,16 @@
 
 #include "engine/base/digest.h"
 #include "engine/base/value.h"
+#include "engine/sim/memo.h"
 
-namespace firedrill::sim {
+namespace firedrill {
 
-class SharedMemo {
+class SharedMemo final : public sim::SharedResults {
  public:
   explicit SharedMemo(std::size_t bytes_max = std::size_t{128} << 20) : bytes_max_(bytes_max) {}
 
-  // A copy for the caller alone; empty: not known.
-  Value find(const Digest& key);
-  // Takes a copy.
-  void keep(const Digest& key, const Value& result);
+  Value find(const Digest& key) override;
+  void keep(const Digest& key, const Value& result) override;
   std::size_t entries();
 
  private:
@@ -38,4 +37,4 @@ class SharedMemo {
   std::array<Part, 16> parts_;
 };
 
-}  // namespace firedrill::sim
+}  // namespace firedrill

@@ -1,8 +1,8 @@
-#include "engine/sim/shared_memo.h"
+#include "harness/run/shared_memo.h"
 
 #include <utility>
 
-namespace firedrill::sim {
+namespace firedrill {
 
 Value SharedMemo::find(const Digest& key) {
   Value shared;
@@ -39,4 +39,4 @@ std::size_t SharedMemo::entries() {
   return entries;
 }
 
-}  // namespace firedrill::sim
+}  // namespace firedrill
