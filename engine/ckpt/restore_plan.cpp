@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/ckpt/shard.h"
@@ -51,7 +51,9 @@ class Planner {
  public:
   explicit Planner(const ManifestView& manifest) : manifest_(manifest), taken_(manifest.tensors().size()) {
     const auto tensors = manifest.tensors();
-    for (std::size_t t = 0; t < tensors.size(); ++t) by_name_.emplace(manifest.text(tensors[t].name), t);
+    by_name_.reserve(tensors.size());
+    for (std::size_t t = 0; t < tensors.size(); ++t) by_name_.emplace_back(manifest.text(tensors[t].name), t);
+    std::sort(by_name_.begin(), by_name_.end());
     pieces_of_.resize(tensors.size());
     const auto pieces = manifest.pieces();
     for (std::size_t p = 0; p < pieces.size(); ++p) {
@@ -106,13 +108,14 @@ class Planner {
  private:
   Result<std::size_t> find(const StateGroup& group, const TensorSlot& slot) const {
     const auto wanted = [&] { return describe_tensor(slot.name, group.dtype, slot.shape.sizes()); };
-    const auto found = by_name_.find(slot.name);
+    const auto found =
+        std::lower_bound(by_name_.begin(), by_name_.end(), std::pair(std::string_view(slot.name), std::size_t{0}));
     const auto mismatch = [](std::string message) {
       return Error{.code = Code::mismatch,
                    .message = std::move(message),
                    .hint = "resume with the program and the job that wrote the checkpoint"};
     };
-    if (found == by_name_.end()) {
+    if (found == by_name_.end() || found->first != slot.name) {
       return mismatch(
           fmt::format("checkpoint {} holds no tensor {}, which this job needs", to_string(manifest_.id()), wanted()));
     }
@@ -130,7 +133,7 @@ class Planner {
   std::int64_t shard(const CopyRecord& copy) const { return shard_of_[static_cast<std::size_t>(copy.piece)]; }
 
   const ManifestView& manifest_;
-  std::map<std::string_view, std::size_t> by_name_;
+  std::vector<std::pair<std::string_view, std::size_t>> by_name_;  // sorted; of two of a name the first counts
   std::vector<std::vector<std::int64_t>> pieces_of_;
   std::vector<std::int64_t> shard_of_;
   std::vector<CopyRecord> copies_;

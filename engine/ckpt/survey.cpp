@@ -136,6 +136,7 @@ Result<Survey::Seen> parse_seen(std::string_view text) {
   const auto attempt = parse_whole(lines[1].substr(8));
   if (!attempt || *attempt > INT32_MAX) return damaged("its attempt is not a number");
   Survey::Seen seen{.attempt = static_cast<int>(*attempt)};
+  seen.accepted.reserve(lines.size() - 3);
   for (std::size_t i = 2; i + 1 < lines.size(); ++i) {
     const auto id = checkpoint_id_from(lines[i]);
     if (!id) return damaged(fmt::format("`{}` is no checkpoint", lines[i]));
@@ -150,8 +151,9 @@ Status add_attempt(Survey& survey, std::string_view name, const std::function<Re
     survey.claims.push_back(static_cast<int>(*claimed));
   }
   if (!name.ends_with(ending)) return {};
-  const auto attempt = parse_whole(name.substr(0, name.size() - ending.size()));
-  if (!attempt || name != std::to_string(*attempt).append(ending)) return {};
+  const std::string_view number = name.substr(0, name.size() - ending.size());
+  const auto attempt = parse_whole(number);
+  if (!attempt || (number.front() == '0' && number.size() > 1)) return {};  // another spelling of the number
   FD_TRY(const Value record, text());
   auto seen = parse_seen(record.text());
   if (seen && seen->attempt != static_cast<int>(*attempt)) {

@@ -72,20 +72,20 @@ Error of_another_job(const std::string& id, const std::vector<ChangedField>& cha
 Status check_owner(const ManifestView& manifest, const ExpectedRun& expectation) {
   const ManifestHead& head = manifest.head();
   const RunIdentity& identity = expectation.identity;
-  const std::string id = to_string(manifest.id());
   if (head.job != identity.job_digest) {
-    return of_another_job(id, changed_fields(manifest, expectation.job));
+    return of_another_job(to_string(manifest.id()), changed_fields(manifest, expectation.job));
   }
   if (head.corpus != identity.corpus_digest) {
     return Error{.code = Code::mismatch,
-                 .message = fmt::format("checkpoint {} was trained on corpus {}, the corpus here is {}", id,
-                                        head.corpus.hex(), identity.corpus_digest.hex()),
+                 .message = fmt::format("checkpoint {} was trained on corpus {}, the corpus here is {}",
+                                        to_string(manifest.id()), head.corpus.hex(), identity.corpus_digest.hex()),
                  .hint = "the text has changed: bring the old one back, or begin in a new directory"};
   }
   if (manifest.text(head.run) != identity.run_id) {
     const std::string_view run = manifest.text(head.run);
     return Error{.code = Code::mismatch,
-                 .message = fmt::format("checkpoint {} is of run {}, this is run {}", id, run, identity.run_id),
+                 .message = fmt::format("checkpoint {} is of run {}, this is run {}", to_string(manifest.id()), run,
+                                        identity.run_id),
                  .hint = "give each run a directory of its own"};
   }
   return {};
@@ -148,19 +148,18 @@ Status check_shard_file(FileSystem& files, const ManifestView& manifest, Expecte
 
 Result<ManifestView> Protocol::verify(FileSystem& files, Compute& compute, const ExpectedRun& expectation,
                                       const CheckpointId& id, const Scope& scope) {
-  const std::string path = path_in(directory::manifests, id);
   FD_TRY(const Value text, catalog_for(expectation.job, compute).manifest(files, compute, id, scope.drop_caches));
   auto parsed = parse_manifest(compute, text);
   if (!parsed) {
     Error error = std::move(parsed).error();
-    error.message = fmt::format("{}: {}", path, error.message);
+    error.message = fmt::format("{}: {}", path_in(directory::manifests, id), error.message);
     return error;
   }
   const ManifestView& manifest = *parsed;
   const std::string directory = shard_directory(id);
   if (manifest.id() != id || manifest.text(manifest.head().directory) != directory) {
-    return damaged(fmt::format("{} is the manifest of {} in {}", path, to_string(manifest.id()),
-                               manifest.text(manifest.head().directory)));
+    return damaged(fmt::format("{} is the manifest of {} in {}", path_in(directory::manifests, id),
+                               to_string(manifest.id()), manifest.text(manifest.head().directory)));
   }
   FD_TRY_VOID(check_owner(manifest, expectation));
   ExpectedHeader expected = expected_header(manifest);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <span>
 
 namespace firedrill::auditing {
 namespace {
@@ -116,19 +118,26 @@ class Decoding {
 
   void list_tensors() {
     contents_.tensors.resize(manifest_.tensors.size());
-    places_.resize(manifest_.tensors.size());
+    std::vector<std::size_t> next(manifest_.tensors.size() + 1);  // where the next place of each tensor goes
     for (std::size_t i = 0; i < manifest_.tensors.size(); ++i) {
       const Tensor& tensor = manifest_.tensors[i];
       contents_.tensors[i] = {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
     }
-    for (std::size_t s = 0; s < manifest_.shards.size(); ++s) {
-      for (const Piece& piece : manifest_.shards[s].pieces) places_[piece.tensor].push_back({&piece, s});
+    for (const Shard& shard : manifest_.shards) {
+      for (const Piece& piece : shard.pieces) ++next[piece.tensor + 1];
     }
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      std::sort(places_[i].begin(), places_[i].end(),
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    places_.resize(next.back());
+    begins_ = next;
+    for (std::size_t s = 0; s < manifest_.shards.size(); ++s) {
+      for (const Piece& piece : manifest_.shards[s].pieces) places_[next[piece.tensor]++] = {&piece, s};
+    }
+    for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {
+      const std::span<Place> places(places_.data() + begins_[i], begins_[i + 1] - begins_[i]);
+      std::sort(places.begin(), places.end(),
                 [](const Place& a, const Place& b) { return a.piece->begin < b.piece->begin; });
-      contents_.tensors[i].pieces.reserve(places_[i].size());
-      for (const Place& place : places_[i]) {
+      contents_.tensors[i].pieces.reserve(places.size());
+      for (const Place& place : places) {
         contents_.tensors[i].pieces.push_back({.begin = place.piece->begin,
                                                .end = place.piece->end,
                                                .digest = place.piece->digest,
@@ -139,11 +148,12 @@ class Decoding {
 
   void digest_tensors() {
     DigestStream whole;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
+    for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {
       AuditedTensor& tensor = contents_.tensors[i];
-      DigestStream* const several = places_[i].size() == 1 ? nullptr : &whole;
+      const std::span<const Place> places(places_.data() + begins_[i], begins_[i + 1] - begins_[i]);
+      DigestStream* const several = places.size() == 1 ? nullptr : &whole;
       if (several) several->reset();
-      for (const Place& place : places_[i]) {
+      for (const Place& place : places) {
         const Piece& piece = *place.piece;
         const std::string& shard = manifest_.shards[place.shard].name;
         const auto digest = digest_piece(place, manifest_.tensors[i].width, several);
@@ -200,7 +210,8 @@ class Decoding {
   const CheckpointId& id_;
   const Manifest& manifest_;
   const std::vector<ShardFile>& files_;
-  std::vector<std::vector<Place>> places_;  // by tensor, in the manifest's order
+  std::vector<Place> places_;        // by tensor, in the manifest's order
+  std::vector<std::size_t> begins_;  // where those of each tensor begin, and the end
   CheckpointContents contents_;
 };
 

@@ -68,6 +68,7 @@ Result<Accepted> decode_accepted(std::string_view text) {
   const auto attempt = parse_whole(lines[1].substr(sizeof("attempt ") - 1));
   if (!attempt || *attempt > INT32_MAX) return corrupted("its attempt is not a number");
   Accepted accepted{.attempt = static_cast<std::int64_t>(*attempt)};
+  accepted.ids.reserve(lines.size() - 3);
   for (std::size_t i = 2; i + 1 < lines.size(); ++i) {
     const auto id = checkpoint_id_from(lines[i]);
     if (!id) return corrupted(fmt::format("\"{}\" is no checkpoint", lines[i]));
