@@ -15,16 +15,14 @@ std::uint32_t hash_of(std::string_view text) {
     hash = (hash ^ word) * odd;
     hash ^= hash >> 32;
   };
-  const char* at = text.data();
-  std::size_t left = text.size();
-  for (; left >= sizeof(std::uint64_t); left -= sizeof(std::uint64_t), at += sizeof(std::uint64_t)) {
+  const auto word_at = [text](std::size_t at, std::size_t size) {
     std::uint64_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    mix(word);
-  }
-  std::uint64_t rest = 0;
-  for (; left > 0; --left) rest = rest << 8 | static_cast<unsigned char>(*at++);
-  mix(rest);
+    std::memcpy(&word, text.data() + at, size);
+    return word;
+  };
+  constexpr std::size_t whole = sizeof(std::uint64_t);
+  for (std::size_t at = 0; at + whole < text.size(); at += whole) mix(word_at(at, whole));
+  mix(text.size() < whole ? word_at(0, text.size()) : word_at(text.size() - whole, whole));  // the last may overlap
   return static_cast<std::uint32_t>(hash);
 }
 
