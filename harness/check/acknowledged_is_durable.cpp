@@ -153,17 +153,21 @@ std::int64_t readable_before(const Case& run, std::size_t found, std::int64_t hi
 Verdict judge_acknowledged_is_durable(const Case& run) {
   ProbeCounts counts;
   Acknowledged at_probes(run);
-  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    std::int64_t step = at_probes.before(position);
-    if (run.storage_damaged_before(position)) step = undamaged_before(run, position, step);
-    if (step < 0) continue;
-    const Event& event = run.event(position);
+  std::int64_t due = -1;
+  const auto too_old = [&](std::uint32_t position, const ProbeResult& probe) {
+    due = at_probes.before(position);
+    if (run.storage_damaged_before(position)) due = undamaged_before(run, position, due);
+    if (due < 0) return ProbeAnswer::not_judged;
+    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) return ProbeAnswer::not_judged;
+    const bool right = probe.outcome == ProbeOutcome::found && probe.found.step >= due;
+    return right ? ProbeAnswer::right : ProbeAnswer::wrong;
+  };
+  const auto turns = {EventKind::acknowledged, EventKind::floor_lowered, EventKind::fault_fired};
+  if (const auto wrong = first_wrong_probe(run, turns, counts, too_old)) {
+    const Event& event = run.event(*wrong);
     const ProbeResult& probe = run.history().probe(event);
-    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) continue;
-    counts.count(probe.view);
-    if (probe.outcome == ProbeOutcome::found && probe.found.step >= step) continue;
     return Verdict::fail(counts.total(), fmt::format("{}, view {}: step {} was acknowledged, and {}", place_of(event),
-                                                     to_string(probe.view), step, what_probe_says(probe)));
+                                                     to_string(probe.view), due, what_probe_says(probe)));
   }
   std::int64_t starts = 0;
   Acknowledged at_starts(run);

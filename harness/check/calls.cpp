@@ -122,6 +122,12 @@ void note_divergence(const Case& run, const Event& event, Dump& dump) {
 
 }  // namespace
 
+bool told_calls(const Case& run, const AttemptSpan& attempt) {
+  const auto of_attempt = [&](std::uint32_t position) { return run.event(position).attempt == attempt.number; };
+  return std::ranges::any_of(run.history().of(EventKind::call_record), of_attempt) ||
+         std::ranges::any_of(run.history().of(EventKind::divergence), of_attempt);
+}
+
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt) {
   AttemptCalls calls{.attempt = &attempt, .dumps = {}};
   for (const std::uint32_t position : run.history().of(EventKind::call_record)) {

@@ -90,6 +90,8 @@ struct AttemptCalls {
   bool in(const Event& event) const { return event.attempt == attempt->number; }
 };
 AttemptCalls calls_of(const Case& run, const AttemptSpan& attempt);
+// Whether a rank of the attempt told its last calls: there are dumps.
+bool told_calls(const Case& run, const AttemptSpan& attempt);
 
 // The collective call that a journaled fault hit, as the journal says: "dp[0-3] call 17 all_reduce grad".
 struct HitCall {

@@ -11,6 +11,9 @@
 // process world, where the machine's own slowness is allowed for.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "engine/base/units.h"
 #include "faults/budget.h"
 #include "harness/check/all.h"
@@ -73,9 +76,8 @@ class Detection {
 
  private:
   std::string faults_of(const AttemptSpan& attempt) {
-    for (std::size_t position = attempt.begin; position < attempt.end; ++position) {
+    for (const std::uint32_t position : run_.of(EventKind::fault_fired, attempt.begin, attempt.end)) {
       const Event& event = run_.event(position);
-      if (event.kind != EventKind::fault_fired) continue;
       const FaultSpec* const fault = run_.fault(event);
       const std::optional<Bounds> bounds = fault ? bounds_of(*fault, run_.plan()) : std::nullopt;
       if (!bounds) continue;
@@ -87,6 +89,20 @@ class Detection {
     return {};
   }
 
+  // What may tell of a fault behind it, up to the end of its attempt.
+  std::vector<std::uint32_t> signs_behind(const AttemptSpan& attempt, std::size_t position) const {
+    const auto ends = run_.of(EventKind::attempt_ended, position + 1, attempt.end);
+    const std::size_t end = ends.empty() ? attempt.end : ends.front() + 1;
+    std::vector<std::uint32_t> signs;
+    for (const EventKind kind : {EventKind::rank_ended, EventKind::step_done, EventKind::preempt_agreed,
+                                 EventKind::suspected, EventKind::attempt_ended}) {
+      const auto of_kind = run_.of(kind, position + 1, end);
+      signs.insert(signs.end(), of_kind.begin(), of_kind.end());
+    }
+    std::ranges::sort(signs);
+    return signs;
+  }
+
   std::string fault_at(const AttemptSpan& attempt, std::size_t position, const FaultSpec& fault,
                        const Bounds& bounds) const {
     const Event& fired = run_.event(position);
@@ -96,7 +112,7 @@ class Detection {
     Time since = fired.time;
     const Event* noticed = nullptr;
     const Event* over = nullptr;
-    for (std::size_t i = position + 1; i < attempt.end && !over; ++i) {
+    for (const std::uint32_t i : signs_behind(attempt, position)) {
       const Event& event = run_.event(i);
       const bool own_end = event.kind == EventKind::rank_ended && event.rank == fired.rank;
       if (own_end && event.a == finished && !leaves) return "the rank counts as one that has finished";
@@ -127,32 +143,34 @@ class Detection {
     const Event& end = run_.event(position);
     if (end.kind != EventKind::rank_ended || end.a == finished) return false;
     if (run_.history().text(end.detail) == to_string(Code::timeout)) return false;
-    for (std::size_t i = attempt.begin; i < position; ++i) {
-      const Event& event = run_.event(i);
-      if (event.kind == EventKind::fault_fired && event.rank == end.rank) return true;
-    }
-    return false;
+    return std::ranges::any_of(run_.of(EventKind::fault_fired, attempt.begin, position),
+                               [&](std::uint32_t fired) { return run_.event(fired).rank == end.rank; });
   }
 
   std::string alarms_of(const AttemptSpan& attempt) const {
-    bool explained = false;
-    for (std::size_t position = attempt.begin; position < attempt.end && !explained; ++position) {
+    const std::size_t until = explained_from(attempt);
+    const auto suspected = run_.of(EventKind::suspected, attempt.begin, until);
+    for (const std::uint32_t position : run_.of(EventKind::rank_ended, attempt.begin, until)) {
       const Event& event = run_.event(position);
-      if (event.kind == EventKind::fault_fired) {
-        const FaultSpec* const fault = run_.fault(event);
-        explained = fault && explains_an_alarm(*fault, run_.plan().job);
-      }
-      if (event.kind == EventKind::suspected) {
-        return fmt::format("false alarm in attempt {}: {} is called {}, and no fault that explains it has fired ({})",
-                           attempt.number, event.a < 0 ? "no rank" : fmt::format("rank {}", event.a),
-                           to_string(static_cast<Suspicion>(event.b)), run_.history().text(event.detail));
-      }
-      if (event.kind == EventKind::rank_ended && run_.history().text(event.detail) == to_string(Code::timeout)) {
-        return fmt::format("{}: it waited in vain, and no fault that explains it has fired: {}", place_of(event),
-                           run_.history().text(event.name));
-      }
+      if (!suspected.empty() && suspected.front() < position) break;
+      if (run_.history().text(event.detail) != to_string(Code::timeout)) continue;
+      return fmt::format("{}: it waited in vain, and no fault that explains it has fired: {}", place_of(event),
+                         run_.history().text(event.name));
     }
-    return {};
+    if (suspected.empty()) return {};
+    const Event& event = run_.event(suspected.front());
+    return fmt::format("false alarm in attempt {}: {} is called {}, and no fault that explains it has fired ({})",
+                       attempt.number, event.a < 0 ? "no rank" : fmt::format("rank {}", event.a),
+                       to_string(static_cast<Suspicion>(event.b)), run_.history().text(event.detail));
+  }
+
+  // From the first fault of the attempt on that explains an alarm.
+  std::size_t explained_from(const AttemptSpan& attempt) const {
+    for (const std::uint32_t position : run_.of(EventKind::fault_fired, attempt.begin, attempt.end)) {
+      const FaultSpec* const fault = run_.fault(run_.event(position));
+      if (fault && explains_an_alarm(*fault, run_.plan().job)) return position;
+    }
+    return attempt.end;
   }
 
   const Case& run_;

@@ -115,7 +115,7 @@ Verdict judge_failures_are_attributed(const Case& run) {
     if (attempt.layout->guard == Guard::off || !failed(run, attempt)) continue;
     bool others = false;
     const std::vector<const Event*> faults = faults_in(run, attempt, others);
-    if (faults.empty() || others || calls_of(run, attempt).dumps.empty()) continue;
+    if (faults.empty() || others || !told_calls(run, attempt)) continue;
     if (all_members_were_hit(run, faults)) continue;
     ++checked;
     const std::optional<Blame> blame = blame_of(run, attempt);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "engine/base/error.h"
 #include "engine/seam/file_system.h"
@@ -34,23 +35,36 @@ std::string what(const Case& run, const Event& event) {
                      run.history().text(event.name));
 }
 
+// Of some events of a kind, while `newest` is the highest number of an attempt that has started.
+std::string check_span(const Case& run, EventKind kind, std::span<const std::uint32_t> span, std::int32_t newest,
+                       std::int64_t& checked) {
+  const bool of_message = kind == EventKind::message_taken;
+  for (const std::uint32_t& position : span) {
+    const Event& event = run.event(position);
+    const bool from_another = of_message && event.b != event.attempt;
+    const bool is_old = event.rank >= 0 && event.attempt < newest;
+    if (!from_another && !is_old) continue;
+    if (!from_another && refused(event)) continue;
+    checked += &position - span.data() + 1;
+    if (!from_another)
+      return fmt::format("{}: {} after attempt {} has started", place_of(event), what(run, event), newest);
+    return fmt::format("{}: takes a message that rank {} sent in attempt {}", place_of(event), event.a, event.b);
+  }
+  checked += std::ssize(span);
+  return {};
+}
+
 std::string check_kind(const Case& run, EventKind kind, std::int64_t& checked) {
   const auto attempts = run.attempts();
-  std::size_t begun = 0;    // attempts that have started
-  std::int32_t newest = 0;  // the highest number among them
-  for (const std::uint32_t position : run.history().of(kind)) {
-    for (; begun < attempts.size() && attempts[begun].begin < position; ++begun) {
-      newest = std::max(newest, attempts[begun].number);
-    }
-    const Event& event = run.event(position);
-    ++checked;
-    if (kind == EventKind::message_taken && event.b != event.attempt) {
-      return fmt::format("{}: takes a message that rank {} sent in attempt {}", place_of(event), event.a, event.b);
-    }
-    if (event.rank < 0 || event.attempt >= newest || refused(event)) continue;
-    return fmt::format("{}: {} after attempt {} has started", place_of(event), what(run, event), newest);
+  const std::size_t first = attempts.empty() ? run.history().size() : attempts.front().begin;
+  std::int32_t newest = 0;
+  std::string wrong = check_span(run, kind, run.of(kind, 0, first), newest, checked);
+  for (const AttemptSpan& attempt : attempts) {
+    if (!wrong.empty()) break;
+    newest = std::max(newest, attempt.number);
+    wrong = check_span(run, kind, run.of(kind, attempt.begin, attempt.end), newest, checked);
   }
-  return {};
+  return wrong;
 }
 
 }  // namespace

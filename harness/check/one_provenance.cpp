@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "harness/check/all.h"
+#include "harness/check/probe_counts.h"
 
 namespace firedrill {
 namespace {
@@ -97,17 +98,18 @@ std::string check_commits(const Case& run) {
 }
 
 std::string check_probes(const Case& run, std::int64_t& checked) {
-  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const Event& event = run.event(position);
-    const ProbeResult& probe = run.history().probe(event);
-    if (probe.outcome != ProbeOutcome::found) continue;
-    ++checked;
-    if (probe.provenance_coherent) continue;
-    return fmt::format("{}, view {}: the parts of checkpoint {} are not of one run, job, step, attempt and try{}{}",
-                       place_of(event), to_string(probe.view), to_string(probe.found), probe.reason.empty() ? "" : ": ",
-                       probe.reason);
-  }
-  return {};
+  ProbeCounts counts;
+  const auto wrong = first_wrong_probe(run, {}, counts, [](std::uint32_t, const ProbeResult& probe) {
+    if (probe.outcome != ProbeOutcome::found) return ProbeAnswer::not_judged;
+    return probe.provenance_coherent ? ProbeAnswer::right : ProbeAnswer::wrong;
+  });
+  checked += counts.total();
+  if (!wrong) return {};
+  const Event& event = run.event(*wrong);
+  const ProbeResult& probe = run.history().probe(event);
+  return fmt::format("{}, view {}: the parts of checkpoint {} are not of one run, job, step, attempt and try{}{}",
+                     place_of(event), to_string(probe.view), to_string(probe.found), probe.reason.empty() ? "" : ": ",
+                     probe.reason);
 }
 
 }  // namespace

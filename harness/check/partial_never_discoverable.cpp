@@ -57,27 +57,31 @@ bool may_fail(const Case& run, std::size_t position, const ProbeResult& probe) {
 
 Verdict judge_partial_never_discoverable(const Case& run) {
   ProbeCounts counts;
+  std::string what;
   std::string doubt;
-  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const Event& event = run.event(position);
-    const ProbeResult& probe = run.history().probe(event);
-    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) continue;
-    counts.count(probe.view);
-    const auto fail = [&](const std::string& what) {
-      return Verdict::fail(counts.total(),
-                           fmt::format("{}, view {}: {}", place_of(event), to_string(probe.view), what));
-    };
+  const auto right = [&](std::uint32_t position, const ProbeResult& probe) {
     if (probe.outcome == ProbeOutcome::error && !may_fail(run, position, probe)) {
-      return fail(fmt::format("discovery fails although nothing was damaged: {}", probe.error));
+      what = fmt::format("discovery fails although nothing was damaged: {}", probe.error);
+      return false;
     }
-    if (const std::string partial = standing_partial(run, position, probe); !partial.empty()) return fail(partial);
-    if (probe.outcome != ProbeOutcome::found) continue;
+    what = standing_partial(run, position, probe);
+    if (!what.empty()) return false;
+    if (probe.outcome != ProbeOutcome::found) return true;
     bool unknown = false;
     const std::string wrong = wrong_with(run, probe, unknown);
-    if (wrong.empty()) continue;
-    const std::string what = fmt::format("checkpoint {} is found: {}", to_string(probe.found), wrong);
-    if (!unknown) return fail(what);
-    if (doubt.empty()) doubt = what;
+    if (wrong.empty()) return true;
+    what = fmt::format("checkpoint {} is found: {}", to_string(probe.found), wrong);
+    if (unknown && doubt.empty()) doubt = what;
+    return unknown;
+  };
+  const auto answer = [&](std::uint32_t position, const ProbeResult& probe) {
+    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) return ProbeAnswer::not_judged;
+    return right(position, probe) ? ProbeAnswer::right : ProbeAnswer::wrong;
+  };
+  if (const auto wrong = first_wrong_probe(run, {EventKind::fault_fired}, counts, answer)) {
+    const Event& event = run.event(*wrong);
+    return Verdict::fail(counts.total(), fmt::format("{}, view {}: {}", place_of(event),
+                                                     to_string(run.history().probe(event).view), what));
   }
   if (!doubt.empty()) return Verdict::unknown(counts.total(), doubt);
   return Verdict::pass(counts.total(), counts.in_words(run.plan().world));

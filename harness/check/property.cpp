@@ -55,6 +55,12 @@ Case::Case(const History& history, const Plan& plan) : history_(history), plan_(
   }
 }
 
+std::span<const std::uint32_t> Case::of(EventKind kind, std::size_t begin, std::size_t end) const {
+  const auto all = history_.of(kind);
+  const auto first = std::lower_bound(all.begin(), all.end(), begin);
+  return {first, std::lower_bound(first, all.end(), end)};
+}
+
 StateId Case::golden(std::int64_t step) const {
   if (step < 0 || static_cast<std::size_t>(step) >= golden_.size()) return no_state;
   return golden_[static_cast<std::size_t>(step)];

@@ -38,6 +38,8 @@ class Case {
   const Plan& plan() const { return plan_; }
   const StateTable& states() const { return history_.tables().states; }
   const Event& event(std::size_t position) const { return history_[position]; }
+  // Positions of the events of one kind from `begin` on and ahead of `end`, ascending.
+  std::span<const std::uint32_t> of(EventKind kind, std::size_t begin, std::size_t end) const;
 
   // The golden's state after `step`; no_state if the history does not hold it.
   StateId golden(std::int64_t step) const;

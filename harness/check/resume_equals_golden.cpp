@@ -14,8 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
-#include <map>
 
 #include "harness/check/all.h"
 #include "harness/check/calls.h"
@@ -69,21 +69,22 @@ std::string where(const Event& event) { return fmt::format("{} at {}", to_string
 
 // The last step that all ranks of one attempt completed, as positions of their step_done events.
 std::vector<std::uint32_t> last_complete_step(const Case& run) {
-  const auto done = run.history().of(EventKind::step_done);
   const auto attempts = run.attempts();
-  std::vector<std::vector<std::uint32_t>> by_step;
+  std::vector<std::int64_t> ranks;  // by step
   for (auto attempt = attempts.rbegin(); attempt != attempts.rend(); ++attempt) {
-    by_step.assign(static_cast<std::size_t>(std::max(run.plan().job.steps, 0)) + 1, {});
-    auto at = std::lower_bound(done.begin(), done.end(), attempt->begin);
-    for (; at != done.end() && *at < attempt->end; ++at) {
-      const std::int64_t step = run.event(*at).step;
-      if (step >= 0 && step < static_cast<std::int64_t>(by_step.size())) {
-        by_step[static_cast<std::size_t>(step)].push_back(*at);
-      }
+    ranks.assign(static_cast<std::size_t>(std::max(run.plan().job.steps, 0)) + 1, 0);
+    const auto done = run.of(EventKind::step_done, attempt->begin, attempt->end);
+    for (const std::uint32_t at : done) {
+      const std::int64_t step = run.event(at).step;
+      if (step >= 0 && step < std::ssize(ranks)) ++ranks[static_cast<std::size_t>(step)];
     }
-    for (auto ranks = by_step.rbegin(); ranks != by_step.rend(); ++ranks) {
-      if (!ranks->empty() && static_cast<std::int64_t>(ranks->size()) == attempt->world_size) return *std::move(ranks);
-    }
+    const auto last = std::find(ranks.rbegin(), ranks.rend(), attempt->world_size);
+    if (last == ranks.rend() || *last == 0) continue;
+    const std::int64_t step = ranks.rend() - last - 1;
+    std::vector<std::uint32_t> complete;
+    std::ranges::copy_if(done, std::back_inserter(complete),
+                         [&](std::uint32_t at) { return run.event(at).step == step; });
+    return complete;
   }
   return {};
 }
@@ -95,36 +96,15 @@ std::optional<FirstDifference> uncovered(const Case& run) {
   const Event& event = run.event(ranks.front());
   const StateId golden = run.golden(event.step);
   if (golden == no_state) return std::nullopt;
-  const auto wanted = run.states().tensors(golden);
-  std::vector<bool> held(wanted.size(), false);
+  std::vector<StateId> held;
   for (const std::uint32_t position : ranks) {
-    const StateId state = run.states().find(run.event(position).digest);
-    if (state == no_state) return std::nullopt;
-    std::size_t at = 0;
-    for (const StateTensor& tensor : run.states().tensors(state)) {
-      while (at < wanted.size() && wanted[at].name < tensor.name) ++at;
-      if (at < wanted.size() && wanted[at].name == tensor.name) held[at] = true;
-    }
+    held.push_back(run.states().find(run.event(position).digest));
+    if (held.back() == no_state) return std::nullopt;
   }
-  // A tensor is held whole, or as all of its runs ("w[0:64]").
-  std::map<std::string_view, bool> in_runs;
-  const auto tensor_of = [](std::string_view name) { return name.substr(0, name.rfind('[')); };
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::string_view name = run.history().text(wanted[i].name);
-    if (!name.ends_with(']')) continue;
-    const auto [place, fresh] = in_runs.try_emplace(tensor_of(name), held[i]);
-    if (!fresh) place->second = place->second && held[i];
-  }
-  std::optional<FirstDifference> first;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::string_view name = run.history().text(wanted[i].name);
-    const auto runs = in_runs.find(name);
-    if (held[i] || name.ends_with(']') || (runs != in_runs.end() && runs->second)) continue;
-    if (first && first->tensor <= name) continue;
-    first = FirstDifference{
-        .tensor = std::string(name), .step = event.step, .how = "is held by no rank", .where = where(event)};
-  }
-  return first;
+  const auto missing = run.states().missing(held, golden);
+  if (!missing) return std::nullopt;
+  return FirstDifference{
+      .tensor = std::string(*missing), .step = event.step, .how = "is held by no rank", .where = where(event)};
 }
 
 FirstDifference difference_at(const Case& run, std::size_t position) {

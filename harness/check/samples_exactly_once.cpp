@@ -49,6 +49,19 @@ std::vector<std::int32_t> effective_attempts(const Case& run) {
   return effective;
 }
 
+// Ranks take a step together, so most lists are in the order of steps, and few of a step are to be sorted.
+void sort(std::vector<Use>& list) {
+  if (!std::ranges::is_sorted(list, {}, &Use::step)) {
+    std::ranges::sort(list);
+    return;
+  }
+  for (auto begin = list.begin(); begin != list.end();) {
+    const auto end = std::find_if(begin, list.end(), [&](const Use& use) { return use.step != begin->step; });
+    std::sort(begin, end);
+    begin = end;
+  }
+}
+
 std::vector<Use> uses(const Case& run, EventKind kind, const std::vector<std::int32_t>& effective) {
   const auto positions = run.history().of(kind);
   std::vector<Use> list;
@@ -60,7 +73,7 @@ std::vector<Use> uses(const Case& run, EventKind kind, const std::vector<std::in
     if (attempt < 0 || (kind == EventKind::sample && event.attempt != attempt)) continue;
     list.push_back({.step = event.step, .epoch = event.a, .sample = event.b, .lane = event.c});
   }
-  std::sort(list.begin(), list.end());
+  sort(list);
   return list;
 }
 

@@ -142,16 +142,21 @@ Verdict judge_validated_is_kept(const Case& run) {
   const std::int64_t keep = std::max(run.plan().job.checkpoint.keep_validated, 1);
   ProbeCounts counts;
   Validated validated(run, keep);
-  for (const std::uint32_t position : run.history().of(EventKind::probe)) {
-    const std::int64_t due = due_at(run, position, validated.owed_before(position));
-    if (due == 0) continue;
-    const Event& event = run.event(position);
+  std::int64_t due = 0;
+  std::int64_t there = 0;
+  const auto too_few = [&](std::uint32_t position, const ProbeResult& probe) {
+    due = due_at(run, position, validated.owed_before(position));
+    if (due == 0) return ProbeAnswer::not_judged;
+    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) return ProbeAnswer::not_judged;
+    there = std::count_if(probe.seen.begin(), probe.seen.end(),
+                          [](const SeenCheckpoint& one) { return one.validated && one.intact; });
+    return there >= due ? ProbeAnswer::right : ProbeAnswer::wrong;
+  };
+  const auto turns = {EventKind::validated, EventKind::found, EventKind::rejected, EventKind::retired,
+                      EventKind::fault_fired};
+  if (const auto wrong = first_wrong_probe(run, turns, counts, too_few)) {
+    const Event& event = run.event(*wrong);
     const ProbeResult& probe = run.history().probe(event);
-    if (probe.view == ProbeView::power_fails && run.sync_lied_before(position)) continue;
-    counts.count(probe.view);
-    const std::int64_t there = std::count_if(probe.seen.begin(), probe.seen.end(),
-                                             [](const SeenCheckpoint& one) { return one.validated && one.intact; });
-    if (there >= due) continue;
     return Verdict::fail(counts.total(),
                          fmt::format("{}, view {}: {} validated checkpoints are whole, {} must be; on the disk: {}",
                                      place_of(event), to_string(probe.view), there, due, list(probe.seen)));

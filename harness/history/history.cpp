@@ -1,6 +1,7 @@
 #include "harness/history/history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace firedrill {
 namespace {
@@ -20,18 +21,20 @@ void History::reset() {
   indexed_ = false;
 }
 
-std::span<const std::uint32_t> History::of(EventKind kind) const {
-  if (!indexed_) {
-    first_.fill(0);
-    for (const Event& event : events_) ++first_[static_cast<std::size_t>(event.kind) + 1];
-    for (std::size_t k = 1; k < first_.size(); ++k) first_[k] += first_[k - 1];
-    order_.resize(events_.size());
-    auto next = first_;
-    for (std::uint32_t i = 0; i < events_.size(); ++i) order_[next[static_cast<std::size_t>(events_[i].kind)]++] = i;
-    indexed_ = true;
+void History::index() const {
+  std::array<std::uint32_t, event_kind_count> next{};
+  for (const Event& event : events_) ++next[static_cast<std::size_t>(event.kind)];
+  std::uint32_t behind = 0;
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    first_[k] = behind;
+    behind += std::exchange(next[k], behind);
   }
-  const std::size_t k = static_cast<std::size_t>(kind);
-  return std::span<const std::uint32_t>(order_).subspan(first_[k], first_[k + 1] - first_[k]);
+  first_.back() = behind;
+  order_.resize(events_.size());
+  std::uint32_t* const order = order_.data();
+  std::uint32_t position = 0;
+  for (const Event& event : events_) order[next[static_cast<std::size_t>(event.kind)]++] = position++;
+  indexed_ = true;
 }
 
 Digest History::digest() const {

@@ -35,6 +35,11 @@ class History {
     events_.push_back(event);
     indexed_ = false;
   }
+  // The event as it is, but for its time.
+  void append(const Event& event, Time time) {
+    append(event);
+    events_.back().time = time;
+  }
   // Forgets the events, keeps the memory and the tables.
   void reset();
 
@@ -42,7 +47,11 @@ class History {
   std::size_t size() const { return events_.size(); }
   const Event& operator[](std::size_t i) const { return events_[i]; }
   // Positions of the events of one kind, ascending.
-  std::span<const std::uint32_t> of(EventKind kind) const;
+  std::span<const std::uint32_t> of(EventKind kind) const {
+    if (!indexed_) index();
+    const std::size_t k = static_cast<std::size_t>(kind);
+    return {order_.data() + first_[k], first_[k + 1] - first_[k]};
+  }
 
   Tables& tables() { return *tables_; }
   const Tables& tables() const { return *tables_; }
@@ -54,6 +63,8 @@ class History {
   Digest digest() const;
 
  private:
+  void index() const;
+
   Tables* tables_;
   std::vector<Event> events_;
   mutable std::vector<std::uint32_t> order_;  // positions, grouped by kind

@@ -14,11 +14,7 @@ class HistoryRecorder final : public Observer {
  public:
   HistoryRecorder(History& history, std::function<Time()> now) : history_(history), now_(std::move(now)) {}
 
-  void event(const Event& event) override {
-    Event stamped = event;
-    stamped.time = now_();
-    history_.append(stamped);
-  }
+  void event(const Event& event) override { history_.append(event, now_()); }
   NameId intern(std::string_view text) override { return history_.tables().names.intern(text); }
   bool knows_state(const Digest& state) override { return history_.tables().states.knows(state); }
   void describe_state(const Digest& state, std::span<const NamedDigest> tensors) override {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace firedrill {
 namespace {
@@ -96,6 +97,38 @@ bool StateTable::agree(StateId a, StateId b) const {
   });
   if (holds) agreeing_.insert(pair_of(a, b));
   return holds;
+}
+
+std::optional<std::string_view> StateTable::missing(std::span<const StateId> parts, StateId whole) const {
+  std::vector<StateId> key = {whole};
+  key.insert(key.end(), parts.begin(), parts.end());
+  if (covered_.contains(key)) return std::nullopt;
+  const auto wanted = tensors(whole);
+  std::vector<bool> held(wanted.size(), false);
+  for (const StateId part : parts) {
+    std::size_t at = 0;
+    for (const StateTensor& tensor : tensors(part)) {
+      while (at < wanted.size() && wanted[at].name < tensor.name) ++at;
+      if (at < wanted.size() && wanted[at].name == tensor.name) held[at] = true;
+    }
+  }
+  std::map<std::string_view, bool> in_runs;
+  const auto tensor_of = [](std::string_view name) { return name.substr(0, name.rfind('[')); };
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string_view name = names_.text(wanted[i].name);
+    if (!is_run(name)) continue;
+    const auto [place, fresh] = in_runs.try_emplace(tensor_of(name), held[i]);
+    if (!fresh) place->second = place->second && held[i];
+  }
+  std::optional<std::string_view> first;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string_view name = names_.text(wanted[i].name);
+    const auto runs = in_runs.find(name);
+    if (held[i] || is_run(name) || (runs != in_runs.end() && runs->second)) continue;
+    if (!first || name < *first) first = name;
+  }
+  if (!first) covered_.insert(std::move(key));
+  return first;
 }
 
 std::optional<StateTable::Difference> StateTable::difference(StateId a, StateId b, bool whole_too) const {

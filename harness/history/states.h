@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -52,6 +54,9 @@ class StateTable {
   bool equal(StateId a, StateId b) const;
   // The names that both have carry the same digests.
   bool agree(StateId a, StateId b) const;
+  // The first tensor of `whole` by name that none of the parts holds, neither itself nor as all of its runs
+  // ("w[0:64]"). That there is none is remembered.
+  std::optional<std::string_view> missing(std::span<const StateId> parts, StateId whole) const;
   // The first tensor by name that differs; `whole_too`: also one that only b has counts. In words: which, and how.
   struct Difference {
     std::string tensor;
@@ -73,6 +78,7 @@ class StateTable {
   std::unordered_map<Digest, StateId> ids_;             // looked up only, never walked
   mutable std::unordered_set<std::uint64_t> within_;    // (part, whole) pairs that hold
   mutable std::unordered_set<std::uint64_t> agreeing_;  // (a, b) pairs that hold
+  mutable std::set<std::vector<StateId>> covered_;      // wholes, each with its parts behind it, that miss nothing
 };
 
 }  // namespace firedrill

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <span>
 
 #include "engine/base/text.h"
 #include "engine/os/channel.h"
@@ -15,16 +15,25 @@ int nodes_of(const Job& job, const Layout& layout) { return node_of(job, layout.
 
 }  // namespace
 
+namespace {
+
+// The phase in which a rank was by the last of the events: at its end it is out of all phases.
+Phase last_phase(std::span<const Event> events, int rank) {
+  const auto in_a_phase = [rank](const Event& event) { return event.rank == rank && event.phase != Phase::none; };
+  const auto last = std::find_if(events.rbegin(), events.rend(), in_a_phase);
+  return last == events.rend() ? Phase::none : last->phase;
+}
+
+}  // namespace
+
 Ending ending_of(const History& history, std::size_t from, int attempt) {
   Ending ending{.attempt = attempt};
-  std::map<int, Phase> last_phase;  // by rank: at its end a rank is out of all phases
-  for (std::size_t i = from; i < history.size(); ++i) {
-    const Event& event = history[i];
+  const std::span<const Event> events = history.events().subspan(from);
+  for (const Event& event : events) {
     if (event.kind == EventKind::node_lost) {
       ending.nodes_lost.push_back(static_cast<int>(event.a));
       ending.loss = true;
     }
-    if (event.rank >= 0 && event.phase != Phase::none) last_phase[event.rank] = event.phase;
     if (event.kind != EventKind::rank_ended) continue;
     const auto end = static_cast<RankEnd>(event.a);
     if (end == RankEnd::finished || end == RankEnd::left) continue;
@@ -32,7 +41,7 @@ Ending ending_of(const History& history, std::size_t from, int attempt) {
     if (ending.rank >= 0) continue;
     ending.rank = event.rank;
     ending.step = event.step;
-    ending.phase = last_phase[event.rank];
+    ending.phase = last_phase(events.first(static_cast<std::size_t>(&event - events.data()) + 1), event.rank);
     const std::string_view words = history.text(event.name);
     ending.how = words.empty() ? "killed" : std::string(words);
   }

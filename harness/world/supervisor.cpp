@@ -19,8 +19,7 @@ struct Learned {
 
 Learned learn(const History& history, std::size_t from, std::vector<int>& fired) {
   Learned learned;
-  for (std::size_t i = from; i < history.size(); ++i) {
-    const Event& event = history[i];
+  for (const Event& event : history.events().subspan(from)) {
     switch (event.kind) {
       case EventKind::acknowledged: learned.acknowledged = std::max(learned.acknowledged, event.step); break;
       case EventKind::restored: learned.found = event.a; break;
