@@ -34,6 +34,7 @@ LIBRARIES = {  # what LINK calls it -> its headers
     ),
     "Boost::context": ("boost/context/",),
     "nlohmann_json::nlohmann_json": ("nlohmann/",),
+    "simdjson::simdjson": ("simdjson.h",),
     "yaml-cpp": ("yaml-cpp/",),
     "CLI11::CLI11": ("CLI/",),
     "spdlog::spdlog": ("spdlog/",),

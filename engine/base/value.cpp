@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <new>
-#include <vector>
 
 namespace firedrill {
 namespace {
@@ -190,31 +189,10 @@ Value Value::reinterpret(DType dtype, const Shape& shape) const {
   return Value(rep);
 }
 
-Value Value::duplicate() const {
-  if (!rep_) return {};
-  Value copy;
-  if (is_pack()) {
-    std::vector<Value> copies;
-    copies.reserve(parts().size());
-    for (const Value& part : parts()) copies.push_back(part.duplicate());
-    copy = pack(copies);
-  } else {
-    copy = copy_of(dtype(), shape(), bytes());
-  }
-  if (digest_known()) {
-    copy.rep_->digest = digest();
-    copy.rep_->digest_known.store(true, std::memory_order_release);
-  }
-  return copy;
-}
-
 bool Value::unique() const { return rep_ && !rep_->parent && rep_->references.load(std::memory_order_acquire) == 1; }
 
 ConfinedValues::ConfinedValues() : before_(std::exchange(confined, true)) {}
 ConfinedValues::~ConfinedValues() { confined = before_; }
-
-UnconfinedValues::UnconfinedValues() : before_(std::exchange(confined, false)) {}
-UnconfinedValues::~UnconfinedValues() { confined = before_; }
 
 MutableValue::MutableValue(DType dtype, const Shape& shape)
     : value_(allocate(dtype, shape, static_cast<std::size_t>(shape.count()) * size_of(dtype))) {}

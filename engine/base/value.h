@@ -205,8 +205,6 @@ class Value {
   Value as_bytes() const { return reinterpret(DType::u8, Shape{static_cast<std::int64_t>(size())}); }
   Value reinterpret(DType dtype, const Shape& shape) const;
 
-  // Another one with the same content and the digests that are known of it. It shares no memory with this one.
-  Value duplicate() const;
   // Nobody else holds the buffer: an in-place update may consume it (see MutableValue).
   bool unique() const;
   const void* identity() const { return rep_; }
@@ -231,18 +229,6 @@ class ConfinedValues {
   ~ConfinedValues();
   ConfinedValues(const ConfinedValues&) = delete;
   ConfinedValues& operator=(const ConfinedValues&) = delete;
-
- private:
-  bool before_;
-};
-
-// Within such a scope: what is made while this one lives is for other threads, too.
-class UnconfinedValues {
- public:
-  UnconfinedValues();
-  ~UnconfinedValues();
-  UnconfinedValues(const UnconfinedValues&) = delete;
-  UnconfinedValues& operator=(const UnconfinedValues&) = delete;
 
  private:
   bool before_;

@@ -31,39 +31,6 @@ TEST(Values, AConfinedOneIsSharedSlicedAndReleasedLikeAnyOther) {
   EXPECT_EQ(kept.key(), Value::copy_of("within").key()) << "where a Value was made is no part of it";
 }
 
-TEST(Values, ADuplicateHasContentAndDigestsAndSharesNothing) {
-  const Value part = Value::copy_of("part");
-  const Value pack = Value::pack({part, Value(), part.slice(1, 2)});
-  const Digest digest = pack.digest();
-  const Value copy = pack.duplicate();
-  EXPECT_TRUE(copy.same_as(pack));
-  EXPECT_TRUE(copy.digest_known());
-  EXPECT_EQ(copy.digest(), digest);
-  EXPECT_EQ(copy.digest_recomputed(), digest);
-  EXPECT_NE(copy[0].identity(), part.identity());
-  EXPECT_NE(copy[0].bytes().data(), part.bytes().data());
-  EXPECT_FALSE(Value::copy_of("new").duplicate().digest_known());
-  EXPECT_FALSE(Value().duplicate());
-}
-
-TEST(Values, WhatIsMadeForOthersWithinAScopeIsCountedRightByManyThreads) {
-  Value shared;
-  {
-    const ConfinedValues scope;
-    const UnconfinedValues but;
-    shared = Value::copy_of("own").duplicate();
-  }
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&shared] {
-        for (int n = 0; n < 20'000; ++n) const Value copy = shared;
-      });
-    }
-  }
-  EXPECT_TRUE(shared.unique());
-}
-
 TEST(Values, ValuesMadeOutsideOfAScopeAreCountedRightByManyThreads) {
   const Value shared = Value::copy_of("shared");
   {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "engine/base/json_tree.h"
@@ -11,8 +11,6 @@
 
 namespace firedrill {
 namespace {
-
-using Json = nlohmann::json;
 
 static_assert(std::has_unique_object_representations_v<ManifestHead>);
 static_assert(std::has_unique_object_representations_v<ShardRecord>);
@@ -220,17 +218,9 @@ void Compiler::check_cover() {
   }
 }
 
-// Absent: it is not JSON.
-std::optional<JsonTree> tree_of(std::string_view text) {
-  if (auto plain = JsonTree::of_plain(text)) return plain;
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return std::nullopt;
-  return JsonTree::of_parsed(json);
-}
-
 Result<Value> Compiler::compile(std::string_view text) {
   FD_TRY_VOID(check_whole_manifest(text));
-  const std::optional<JsonTree> tree = tree_of(text);
+  const std::optional<JsonTree> tree = JsonTree::of(text);
   if (!tree) return damaged("it is not JSON");
   const JsonValue json = tree->root();
   const std::int64_t format = whole(json, "format", INT32_MAX);

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "engine/base/json_tree.h"
 #include "engine/ckpt/manifest.h"
 #include "engine/ckpt/shard.h"
 #include "engine/ckpt/structure.h"
@@ -95,25 +98,14 @@ TEST(Manifest, WhatCannotBeIsRefusedAlthoughItsDigestHolds) {
   for (const auto& [from, to] : edits) EXPECT_EQ(refusal(edited(text, from, to)).code, Code::corrupted) << to;
 }
 
-// A blank leaves the reading of the text to the JSON library.
-TEST(Manifest, WhateverStandsInItIsReadAsTheJsonLibraryReadsIt) {
-  DirectCompute compute;
+TEST(Manifest, WhatIsJsonIsSoForBothLibraries) {
   const std::string whole = some_manifest();
-  const std::string text = whole.substr(0, whole.rfind("\"digest\":\""));
-  const auto with_digest = [](const std::string& body) { return edited(body + "\"digest\":\"", "{", "{"); };
   std::size_t accepted = 0;
-  for (std::size_t at = 0; at < text.size(); at += 3) {
-    std::string plain = text;
-    plain[at] = R"(x"0,[]{}:\ 9)"[at % 12];
-    const auto ours = parse_manifest(compute, Value::copy_of(with_digest(plain)));
-    const auto theirs = parse_manifest(compute, Value::copy_of(with_digest(" " + plain)));
-    ASSERT_EQ(ours.ok(), theirs.ok()) << plain;
-    if (ours) {
-      ++accepted;
-      ASSERT_EQ(ours->compiled().key(), theirs->compiled().key()) << plain;
-    } else {
-      ASSERT_EQ(ours.error().message, theirs.error().message) << plain;
-    }
+  for (std::size_t at = 0; at < whole.size(); at += 3) {
+    std::string changed = whole;
+    changed[at] = R"(x"0,[]{}:\ 9)"[at % 12];
+    ASSERT_EQ(JsonTree::of(changed).has_value(), nlohmann::json::accept(changed)) << changed;
+    if (JsonTree::of(changed)) ++accepted;
   }
   EXPECT_GT(accepted, 100U);
 }
@@ -121,7 +113,6 @@ TEST(Manifest, WhateverStandsInItIsReadAsTheJsonLibraryReadsIt) {
 TEST(Manifest, OfTwoMembersOfANameTheLastCounts) {
   const std::string text = edited(some_manifest(), "\"world\":4", "\"world\":5,\"world\":4");
   EXPECT_EQ(refusal(text).message, "accepted");
-  EXPECT_EQ(refusal(edited(text, "{", " {")).message, "accepted");
 }
 
 TEST(Manifest, ANewerFormatIsSaidWithBothVersionsAndIsNoDamage) {

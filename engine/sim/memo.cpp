@@ -213,29 +213,18 @@ void MemoTable::clear() {
 
 Result<Value> MemoCompute::run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) {
   const Digest key = memo_key(kernel, scalars, inputs);
-  if (const Value* found = table_.find(key, trail_)) return hit(kernel, scalars, inputs, *found);
-  SharedResults* const shared = table_.options().shared.get();
-  if (shared != nullptr) {
-    if (const Value found = shared->find(key)) {
-      ++table_.counters().shared;
-      table_.keep(key, found);
-      return hit(kernel, scalars, inputs, found);
-    }
-  }
-  ++table_.counters().misses;
-  Result<Value> result = inner_.run(kernel, scalars, inputs);
-  if (!result || !*result) return result;
-  table_.keep(key, *result);
-  if (shared != nullptr) shared->keep(key, *result);
-  return result;
-}
-
-Value MemoCompute::hit(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, Value kept) {
   MemoCounters& counters = table_.counters();
-  ++counters.hits;
-  const std::uint64_t every = table_.options().recheck_every;
-  if (every != 0 && counters.hits % every == 0) recheck(kernel, scalars, inputs, kept);
-  return kept;
+  if (const Value* found = table_.find(key, trail_)) {
+    Value kept = *found;
+    ++counters.hits;
+    const std::uint64_t every = table_.options().recheck_every;
+    if (every != 0 && counters.hits % every == 0) recheck(kernel, scalars, inputs, kept);
+    return kept;
+  }
+  ++counters.misses;
+  Result<Value> result = inner_.run(kernel, scalars, inputs);
+  if (result && *result) table_.keep(key, *result);
+  return result;
 }
 
 void MemoCompute::recheck(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs,

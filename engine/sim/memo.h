@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "engine/base/digest.h"
@@ -21,27 +20,15 @@
 
 namespace firedrill::sim {
 
-// Results that tables of several threads give each other; a table asks for what it does not hold itself.
-class SharedResults {
- public:
-  virtual ~SharedResults() = default;
-  // A copy for the caller alone; empty: not known.
-  virtual Value find(const Digest& key) = 0;
-  // Takes a copy.
-  virtual void keep(const Digest& key, const Value& result) = 0;
-};
-
 struct MemoOptions {
-  std::size_t bytes_max = 64 << 20;            // per generation
-  std::uint64_t recheck_every = 10'000;        // hits; 0: never
-  std::shared_ptr<SharedResults> shared = {};  // with tables of other threads; none: with nobody
+  std::size_t bytes_max = 64 << 20;      // per generation
+  std::uint64_t recheck_every = 10'000;  // hits; 0: never
 };
 
 struct MemoCounters {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t rechecks = 0;
-  std::uint64_t shared = 0;  // of the hits, those that another thread's table had
 };
 
 // What one caller asked for last, and is expected to ask for next.
@@ -123,7 +110,6 @@ class MemoCompute final : public ForwardingCompute {
   Result<Value> run(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs) override;
 
  private:
-  Value hit(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, Value kept);
   void recheck(const Kernel& kernel, std::span<const std::byte> scalars, std::span<Value> inputs, const Value& kept);
 
   MemoTable& table_;

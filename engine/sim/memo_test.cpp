@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -172,29 +170,6 @@ TEST_F(MemoTest, NoTwoOfManyLikeCallsHaveTheSameKey) {
     for (int k = 0; k < 32; ++k) add({}, {Value::copy_of(std::to_string(i)), Value::copy_of(std::to_string(k))});
   }
   EXPECT_EQ(keys.size(), calls);
-}
-
-class OneStore final : public SharedResults {
- public:
-  Value find(const Digest& key) override { return results.contains(key) ? results[key].duplicate() : Value(); }
-  void keep(const Digest& key, const Value& result) override { results[key] = result.duplicate(); }
-  std::map<Digest, Value> results;
-};
-
-TEST_F(MemoTest, WhatAnotherTableHasIsNotComputedAgain) {
-  const auto shared = std::make_shared<OneStore>();
-  for (int i = 0; i < 3; ++i) {
-    MemoTable table({.recheck_every = 1, .shared = shared});
-    MemoCompute compute(direct_, table);
-    for (int call = 0; call < 2; ++call) {
-      const auto result = run_kernel(compute, concatenate_kernel, std::int64_t{1}, {Value::copy_of("a")});
-      ASSERT_EQ(result->text(), "1|a");
-    }
-    EXPECT_EQ(table.counters().misses, i == 0 ? 1U : 0U);
-    EXPECT_EQ(table.counters().shared, i == 0 ? 0U : 1U);
-    EXPECT_EQ(table.counters().rechecks, i == 0 ? 1U : 2U) << "what came from another table is checked, too";
-  }
-  EXPECT_EQ(shared->results.size(), 1U);
 }
 
 TEST_F(MemoTest, SharedBytesCountOnce) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,8 +11,6 @@
 
 namespace firedrill::auditing {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::int64_t number_max = std::int64_t{1} << 48;
 constexpr std::size_t dimensions_max = 4;
@@ -42,12 +40,6 @@ Status check_digest(std::string_view text) {
   const Digest is = digest_of(body);
   if (!said || *said != is) return corrupted(fmt::format("its digest is {}, it says otherwise", is.hex()));
   return {};
-}
-
-// What is not JSON becomes a value that is no object.
-JsonTree tree_of(std::string_view text) {
-  if (auto plain = JsonTree::of_plain(text)) return *std::move(plain);
-  return JsonTree::of_parsed(Json::parse(text, nullptr, false));
 }
 
 // Reads values of the one JSON object; the first mistake stays, and what follows reads as empty.
@@ -235,9 +227,9 @@ bool is_plain_name(std::string_view name) {
 
 Result<Manifest> decode_manifest(std::string_view text) {
   FD_TRY_VOID(check_digest(text));
-  const JsonTree body = tree_of(text);
-  if (!body.root().is_object()) return corrupted("it is not a JSON object");
-  FD_TRY(Manifest manifest, Decoder(body.root()).decode());
+  const std::optional<JsonTree> body = JsonTree::of(text);
+  if (!body || !body->root().is_object()) return corrupted("it is not a JSON object");
+  FD_TRY(Manifest manifest, Decoder(body->root()).decode());
   FD_TRY_VOID(check_shard_list(manifest));
   FD_TRY_VOID(check_cover(manifest));
   return manifest;

@@ -68,7 +68,7 @@ std::vector<Mutant> mutants_of_protocol() {
                   "validated_is_kept", &make_protocol_trusts_the_cache),
       of_protocol("protocol_unreadable_is_absent",
                   "a checkpoint that cannot be read counts as absent, and training starts from step 0",
-                  "no_silent_restart", &make_protocol_unreadable_is_absent),
+                  "no_silent_restart", &make_protocol_unreadable_is_absent, {.job = "mutants/one_rank"}),
       of_protocol("protocol_unsynced_files", "shards and manifest are renamed into place without a sync of the files",
                   "partial_never_discoverable", &make_protocol_unsynced_files),
       of_protocol("protocol_unsynced_parent", "the manifest is renamed into place, and its directory is not synced",

@@ -14,7 +14,9 @@ class UnreadableIsAbsent final : public Protocol {
  protected:
   // What cannot be read is as good as deleted, and nobody knows of anything else.
   Result<Survey> survey(FileSystem& files) override {
-    FD_TRY(Survey survey, Protocol::survey(files));
+    Result<Survey> surveyed = Protocol::survey(files);
+    if (surveyed.failed_with(Code::io_error)) return Survey{};
+    FD_TRY(Survey survey, std::move(surveyed));
     const auto unreadable = [&files](const CheckpointId& id) {
       return read_whole(files, path_in(directory::manifests, id), manifest_size_max).failed_with(Code::io_error);
     };

@@ -75,7 +75,7 @@ Status has_one_golden(const Job& job) {
 
 struct Session::Impl {
   explicit Impl(SessionOptions given) : options(std::move(given)) {
-    resources.memo = sim::MemoTable({.bytes_max = options.memo_bytes, .shared = options.shared_results});
+    resources.memo = sim::MemoTable({.bytes_max = options.memo_bytes});
   }
 
   Result<Prepared*> prepare(const Job& job);

@@ -27,9 +27,8 @@ struct SessionOptions {
   // to this build alone. Empty: they are computed by each session.
   std::filesystem::path golden_cache = {};
   bool memo = true;
-  std::size_t memo_bytes = sim::MemoOptions().bytes_max;    // per generation
-  std::shared_ptr<sim::SharedResults> shared_results = {};  // with sessions of other threads; none: with nobody
-  std::size_t words_max = std::size_t{1} << 18;             // names, states and answers of probes kept between runs
+  std::size_t memo_bytes = sim::MemoOptions().bytes_max;  // per generation
+  std::size_t words_max = std::size_t{1} << 18;           // names, states and answers of probes kept between runs
   bool probes = true;  // off: only what really happens is judged, not what would be found at each moment (sim world)
   // Tells what is being done ("recording the golden of nano", "attempt 2"). May be empty.
   std::function<void(std::string_view)> progress = {};

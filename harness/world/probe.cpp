@@ -74,9 +74,14 @@ std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view, co
 }
 
 std::int64_t Prober::as_seen_in(ProbeView view, std::int64_t answer) {
-  ProbeResult result = tables_.probes[answer];
-  result.view = view;
-  return tables_.probes.add(std::move(result));
+  if (std::ssize(other_view_) <= answer) other_view_.resize(static_cast<std::size_t>(answer) + 1, unknown);
+  std::int32_t& other = other_view_[static_cast<std::size_t>(answer)];
+  if (other == unknown) {
+    ProbeResult result = tables_.probes[answer];
+    result.view = view;
+    other = static_cast<std::int32_t>(tables_.probes.add(std::move(result)));
+  }
+  return other;
 }
 
 void Prober::recheck(std::int64_t kept, std::int64_t fresh) const {

@@ -95,6 +95,7 @@ class Prober {
   Auditor own_auditor_;
   Auditor& auditor_;
   AnswerTable answers_;
+  std::vector<std::int32_t> other_view_;  // by answer: the same in the other view
   struct Last {
     Digest view;
     std::int64_t answer = 0;

@@ -14,7 +14,6 @@
 #include "engine/base/check.h"
 #include "engine/model/numerics.h"
 #include "harness/history/lines.h"
-#include "harness/run/shared_memo.h"
 
 namespace firedrill {
 namespace {
@@ -72,11 +71,6 @@ class Together {
   }
 
   const std::shared_ptr<PlacesOfGrounds>& places() const { return places_; }
-  SessionOptions session_options() const {
-    SessionOptions options = options_.session;
-    options.shared_results = shared_memo_;
-    return options;
-  }
 
   std::optional<Plan> parent_for(std::uint64_t trial) {
     if (corpus_ == nullptr || trial % mutated_every != 1) return std::nullopt;
@@ -157,8 +151,6 @@ class Together {
   PlanCorpus* corpus_;
   const std::function<void(const TrialsResult&)>& progress_;
   const std::shared_ptr<PlacesOfGrounds> places_ = std::make_shared<PlacesOfGrounds>();
-  const std::shared_ptr<SharedMemo> shared_memo_ = in_sim_ && options_.jobs > 1 ? std::make_shared<SharedMemo>()
-                                                                                : nullptr;
   Clock::time_point began_ = Clock::now();
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
@@ -175,7 +167,7 @@ class Worker {
       : options_(options),
         together_(together),
         swarm_(base, options.swarm, together.places()),
-        session_(together.session_options()) {
+        session_(options.session) {
     const KindWeights weights = weights_of(options.swarm.weights, base.world);
     std::set<Reach> all;
     for (const Job& job : swarm_.variants()) all.merge(reachable(weights, job.checkpoint.catalog));
