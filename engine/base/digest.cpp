@@ -1,5 +1,7 @@
 #include "engine/base/digest.h"
 
+#include <bit>
+
 #ifndef NDEBUG
 #define XXH_NO_INLINE_HINTS 1  // gcc does not inline through function pointers at -Og
 #endif
@@ -28,6 +30,7 @@ Digest hash(const void* data, std::size_t size) {
 
 // The number that 8 hexadecimal digits in small letters stand for, all at once: manifests hold thousands.
 std::optional<std::uint64_t> number_of_8(const char* digits) {
+  static_assert(std::endian::native == std::endian::little);
   constexpr std::uint64_t ones = 0x0101010101010101;
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, digits, sizeof(bytes));

@@ -1,7 +1,8 @@
 // JsonTree: a JSON text as simdjson reads it (https://simdjson.org), for decoders that trust nothing: what is asked of
 // a value that is of another kind, or is not there, is empty.
 //
-// It knows nothing of any format. Threads: a tree is immutable. Errors: none; a text that is not JSON has no tree.
+// It knows nothing of any format. Threads: a tree is immutable. Errors: none; a text has no tree if it is not JSON,
+// holds a number that neither 64 bits nor a double can, begins with a byte order mark, or is nested deeper than 1,024.
 #pragma once
 
 #include <simdjson.h>
@@ -14,7 +15,7 @@
 
 namespace firedrill {
 
-// A value of a tree, which must outlive it.
+// A value of a tree. The tree must outlive its values and their texts.
 class JsonValue {
  public:
   JsonValue() = default;
@@ -39,7 +40,7 @@ class JsonValue {
     return found;
   }
 
-  // The values of a list: for (const JsonValue value : list).
+  // The values of a list: for (const JsonValue value : list). Of a list of more than 2^24 - 1 the size is that.
   std::size_t size() const {
     const auto list = as<simdjson::dom::array>();
     return list ? list->size() : 0;
@@ -52,7 +53,10 @@ class JsonValue {
       ++*at_;
       return *this;
     }
-    bool operator==(const Iterator& other) const { return !at_ || !(*at_ != *other.at_); }
+    bool operator==(const Iterator& other) const {
+      if (!at_ || !other.at_) return !at_ && !other.at_;
+      return !(*at_ != *other.at_);
+    }
 
    private:
     std::optional<simdjson::dom::array::iterator> at_;  // of what is no list: none
@@ -79,7 +83,7 @@ class JsonValue {
 
 class JsonTree {
  public:
-  // Takes a copy of the text. Nothing: it is not JSON.
+  // The text need not stay. Nothing: see above.
   static std::optional<JsonTree> of(std::string_view text) {
     JsonTree tree;
     simdjson::dom::element root;

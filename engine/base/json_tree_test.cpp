@@ -45,12 +45,35 @@ TEST(JsonTree, WhatIsAskedOfAValueOfAnotherKindIsEmpty) {
   EXPECT_EQ(text.size(), 0U);
   EXPECT_EQ(text.begin(), text.end());
   EXPECT_EQ(JsonValue().begin(), JsonValue().end());
+  EXPECT_NE(JsonValue().begin(), list.begin());
+  EXPECT_NE(list.begin(), JsonValue().begin());
   EXPECT_FALSE(JsonValue().is_object());
 }
 
 TEST(JsonTree, WhatIsNotJsonHasNone) {
-  for (const std::string_view text : {"", "\n", "01", "[1", "[1,]", "[,1]", "[1]]", "\"a", "\"\t\"", "\"\xC3\"", "{",
-                                      "{\"a\"}", "{\"a\":}", "{1:2}", "{\"a\":1,}", "[1}", "{\"a\":1]", "1x", "1 2"}) {
+  for (const std::string_view text : {"",
+                                      "\n",
+                                      "01",
+                                      "[1",
+                                      "[1,]",
+                                      "[,1]",
+                                      "[1]]",
+                                      "\"a",
+                                      "\"\t\"",
+                                      "\"\xC3\"",
+                                      "{",
+                                      "{\"a\"}",
+                                      "{\"a\":}",
+                                      "{1:2}",
+                                      "{\"a\":1,}",
+                                      "[1}",
+                                      "{\"a\":1]",
+                                      "1x",
+                                      "1 2",
+                                      "18446744073709551616",
+                                      "1e999",
+                                      "\xEF\xBB\xBF"
+                                      "1"}) {
     EXPECT_FALSE(JsonTree::of(text)) << text;
   }
   EXPECT_FALSE(JsonTree::of(std::string(1'000'000, '['))) << "nor is it led into any depth";

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,10 +31,11 @@ namespace firedrill {
 
 enum class DType : std::uint8_t { u8, i32, i64, f32, bf16, f16, pack };
 
-// Bytes per element; 0 for a pack.
+// Bytes per element; 0 for a pack, and for what is none of them.
 constexpr std::size_t size_of(DType dtype) {
   constexpr std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 0};
-  return sizes[static_cast<std::size_t>(dtype)];
+  const auto number = static_cast<std::size_t>(dtype);
+  return number < std::size(sizes) ? sizes[number] : 0;
 }
 std::string_view to_string(DType dtype);
 

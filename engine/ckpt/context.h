@@ -94,7 +94,8 @@ struct Discovery {
   std::optional<Error> trouble;  // why nothing may be chosen although something is listed
 };
 
-// Candidates that were found whole, for somebody who looks at the same content again and again.
+// Candidates that were found whole, for somebody who looks at the same content again and again: with one protocol and
+// for one expected run only.
 struct WholeCandidates {
   static constexpr std::size_t known_max = 8192;  // then all are forgotten
   // A digest of a candidate's manifest, with its name, and of all its shards, known without reading; nothing: it is

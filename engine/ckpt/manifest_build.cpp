@@ -120,9 +120,11 @@ struct IdentityText {
 
   explicit IdentityText(std::string_view text) {
     constexpr std::string_view opening = R"({"run":)";
+    constexpr std::string_view before_job = R"(,"job":")";
     constexpr std::size_t digits = 32;
     const std::size_t end = text.find(R"(,"layout":)");  // a run id holds no quotes
-    FD_CHECK(text.starts_with(opening) && text.ends_with('}') && end != std::string_view::npos && end > digits + 2,
+    FD_CHECK(text.starts_with(opening) && text.ends_with('}') && end != std::string_view::npos &&
+                 end > digits + before_job.size() && text.substr(0, end - 1 - digits).ends_with(before_job),
              "an identity that make_run_identity did not make");
     owner = text.substr(1, end - 1);
     job = text.substr(end - 1 - digits, digits);

@@ -11,25 +11,30 @@ namespace {
 constexpr std::size_t group_size_min = 4 + 1 + 1 + 1 + 4 + 4 + 8 + 4;
 constexpr std::size_t tensor_size_min = 4 + 8 + 8 + 8 + 1;
 
-// Appends to memory that is large enough.
+// Appends to memory that must be large enough.
 class RawWriter {
  public:
-  explicit RawWriter(std::byte* at) : at_(at) {}
+  explicit RawWriter(std::span<std::byte> memory) : at_(memory.data()), end_(at_ + memory.size()) {}
   template <class Number>
   void number(Number value) {
     static_assert(std::is_integral_v<Number>);
-    std::memcpy(at_, &value, sizeof(value));
-    at_ += sizeof(value);
+    append(&value, sizeof(value));
   }
   void text(std::string_view text) {
     number(static_cast<std::uint32_t>(text.size()));
-    std::memcpy(at_, text.data(), text.size());
-    at_ += text.size();
+    append(text.data(), text.size());
   }
   const std::byte* at() const { return at_; }
 
  private:
+  void append(const void* bytes, std::size_t size) {
+    FD_CHECK(size <= static_cast<std::size_t>(end_ - at_), "{} bytes where {} are left", size, end_ - at_);
+    if (size > 0) std::memcpy(at_, bytes, size);
+    at_ += size;
+  }
+
   std::byte* at_;
+  std::byte* end_;
 };
 
 std::size_t size_of_group(const StateGroup& group) {
@@ -91,7 +96,7 @@ Value encode_structure(const StateView& state) {
   for (const StateGroup& group : state) size += size_of_group(group);
   MutableValue encoded(DType::u8, Shape{static_cast<std::int64_t>(size)});
   const auto bytes = encoded.bytes();
-  RawWriter out(bytes.data());
+  RawWriter out(bytes);
   out.number(static_cast<std::uint32_t>(state.size()));
   for (const StateGroup& group : state) write_group(out, group);
   FD_CHECK(out.at() == bytes.data() + bytes.size(), "{} bytes of a structure are not those written", bytes.size());

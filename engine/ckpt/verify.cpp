@@ -180,7 +180,7 @@ Result<ManifestView> Protocol::verify_once(FileSystem& files, Compute& compute, 
   if (!mark) return verify(files, compute, expectation, id, Scope{});
   if (const auto known = whole->known.find(*mark); known != whole->known.end()) return known->second;
   FD_TRY(ManifestView manifest, verify(files, compute, expectation, id, Scope{}));
-  if (whole->known.size() > WholeCandidates::known_max) whole->known.clear();
+  if (whole->known.size() >= WholeCandidates::known_max) whole->known.clear();
   whole->known.emplace(*mark, manifest);
   return manifest;
 }

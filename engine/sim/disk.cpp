@@ -322,6 +322,7 @@ void Disk::reach(std::size_t view, InodeId inode, PathId path) {
   Inode& node = at(inode);
   count_content(view, inode, false);
   node.paths[view].push_back(path);
+  FD_CHECK(paths_[path].inode[view] == none, "'{}' stands at two inodes", paths_[path].text);
   paths_[path].inode[view] = inode;
   if (paths_[path].is_witness) note_witness(view, path, true);
   count_content(view, inode, true);

@@ -105,7 +105,8 @@ class Disk {
     take_from(digest, unwitnessed_[index(view)]);
     return digest;
   }
-  // Of one witness, with its name, and of all that has it for its witness; nothing: it is not there.
+  // Of one witness, with its name, and of all that has it for its witness; nothing: it is not there, or the options
+  // name no witnesses.
   std::optional<Digest> digest_with_dependents(View view, std::string_view witness) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;

@@ -31,6 +31,7 @@ void Disk::note_witness(std::size_t view, PathId path, bool is_there) {
 }
 
 std::optional<Digest> Disk::digest_with_dependents(View view, std::string_view witness) const {
+  if (options_.dependent.empty()) return std::nullopt;
   const PathTable::Entry* const entry = paths_.find(witness);
   if (entry == nullptr || entry->inode[index(view)] == none) return std::nullopt;
   DigestBuilder digest;

@@ -14,8 +14,8 @@ std::size_t hash_of(const void* identity) {
 }
 
 // 128 bits that tell calls apart. What they are made of is mostly digests already: one wide multiplication for two
-// words, as in wyhash (https://github.com/wangyi-fudan/wyhash), is enough. What a product loses, as where a factor is
-// 0, the words themselves bring back.
+// words, as in wyhash (https://github.com/wangyi-fudan/wyhash), is enough. The words are added again to what their
+// product has lost of them. A factor of 0, which forgets what came before, is as rare as a collision of 64 bits.
 class KeyMixer {
  public:
   __extension__ using Wide = unsigned __int128;

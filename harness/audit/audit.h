@@ -122,7 +122,8 @@ struct AuditReport {
   bool damaged() const;
 };
 
-// Audits again and again (probes): what was decoded before is looked up by the digests of all bytes it came from.
+// Audits again and again (probes): what was decoded before is looked up by the digests of all bytes it came from, or by
+// the marks of somebody who knows those.
 class Auditor {
  public:
   // A digest of the manifest of a checkpoint, with its name, and of all in its directory of shards, from somebody who

@@ -59,7 +59,7 @@ Result<Accepted> decode_accepted(std::string_view text) {
   if (text.size() < last_line || text.back() != '\n') return corrupted("it is cut off");
   const std::string_view body = text.substr(0, text.size() - last_line);
   const std::string_view end = text.substr(body.size());
-  if (!end.starts_with("digest ") || Digest::from_hex(end.substr(sizeof("digest ") - 1, 32)) != digest_of(body)) {
+  if (!end.starts_with("digest ") || end.substr(sizeof("digest ") - 1, 32) != digest_of(body).hex()) {
     return corrupted("its digest does not hold");
   }
   const std::vector<std::string_view> lines = split_in_place(body, '\n');  // the last is empty: each line is ended

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "harness/check/property.h"
@@ -39,7 +42,8 @@ class Turns {
 
 // Asks `judge(position, probe)` of the probes in their order, counts those that were judged, and returns the position
 // of the first that is wrong. Most probes say what the last one in their view said, and are as right as that: they are
-// asked for only if an event of `turns` lies between the two.
+// asked for only if an event of `turns` lies between the two. So `judge` must depend on the position by such events
+// alone.
 template <class Judge>
 std::optional<std::uint32_t> first_wrong_probe(const Case& run, std::initializer_list<EventKind> turns,
                                                ProbeCounts& counts, Judge judge) {

@@ -49,8 +49,9 @@ std::vector<std::int32_t> effective_attempts(const Case& run) {
   return effective;
 }
 
-// Ranks take a step together, so most lists are in the order of steps, and few of a step are to be sorted.
-void sort(std::vector<Use>& list) {
+// Ranks take a step together, so most lists are in the order of steps already, and only the few uses of one step need
+// sorting.
+void sort_uses(std::vector<Use>& list) {
   if (!std::ranges::is_sorted(list, {}, &Use::step)) {
     std::ranges::sort(list);
     return;
@@ -73,7 +74,7 @@ std::vector<Use> uses(const Case& run, EventKind kind, const std::vector<std::in
     if (attempt < 0 || (kind == EventKind::sample && event.attempt != attempt)) continue;
     list.push_back({.step = event.step, .epoch = event.a, .sample = event.b, .lane = event.c});
   }
-  sort(list);
+  sort_uses(list);
   return list;
 }
 

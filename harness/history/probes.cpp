@@ -29,6 +29,7 @@ void add_digest(std::vector<std::uint64_t>& words, const Digest& digest) {
   words.insert(words.end(), {digest.high, digest.low});
 }
 
+// Of every field: results with the same digest are one.
 Digest digest_of_probe(const ProbeResult& result, const StateTable& states) {
   std::vector<std::uint64_t> words;
   words.push_back(static_cast<std::uint64_t>(result.view));

@@ -12,7 +12,7 @@ namespace {
 
 class UnreadableIsAbsent final : public Protocol {
  protected:
-  // What cannot be read is as good as deleted, and nobody knows of anything else.
+  // What cannot be read, be it a listing or one manifest, is as good as deleted, and nobody knows of anything else.
   Result<Survey> survey(FileSystem& files) override {
     Result<Survey> surveyed = Protocol::survey(files);
     if (surveyed.failed_with(Code::io_error)) return Survey{};

@@ -58,6 +58,7 @@ std::int64_t Prober::ask(FileSystem& files, Compute& compute, ProbeView view, co
   whole_.mark = mark;
   const Discovery discovery =
       protocol_->discover(files, compute, {.identity = identity_, .job = job_}, mark ? &whole_ : nullptr);
+  whole_.mark = {};  // it is of the caller
   const AuditReport report = auditor_.audit(files, mark);
   if (discovery.chosen) {
     result.outcome = ProbeOutcome::found;

@@ -13,10 +13,6 @@ namespace {
 
 int nodes_of(const Job& job, const Layout& layout) { return node_of(job, layout.world_size() - 1) + 1; }
 
-}  // namespace
-
-namespace {
-
 // The phase in which a rank was by the last of the events: at its end it is out of all phases.
 Phase last_phase(std::span<const Event> events, int rank) {
   const auto in_a_phase = [rank](const Event& event) { return event.rank == rank && event.phase != Phase::none; };

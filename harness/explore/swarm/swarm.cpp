@@ -16,6 +16,7 @@ namespace {
 
 constexpr int draws_max = 8;  // of a plan, until one is within its budget
 constexpr int faults_max = 3;
+constexpr std::size_t grounds_wanted = 64;  // job variants, layouts and what they check, one with the other
 
 // What of a job decides which calls its ranks make, beside what its digest says.
 std::string key_of(const Job& job) {
@@ -56,7 +57,7 @@ void set_checks(const Checks& checks, Layout& layout) {
   layout.rerun = checks.rerun;
 }
 
-// One choice for each job variant and layout: calls are counted, and results kept, for each choice anew.
+// Few choices for each job variant and layout: calls are counted, and results kept, for each choice anew.
 Checks checks_of(const Job& job, const Layout& layout, std::uint64_t seed) {
   Layout plain = layout;
   set_checks({}, plain);
@@ -68,9 +69,10 @@ Checks checks_of(const Job& job, const Layout& layout, std::uint64_t seed) {
   return checks;
 }
 
-// Every other time, what no fault of the plan asks for.
-void draw_checks(Rng& rng, Plan& plan, std::uint64_t seed) {
+// Every other time, what no fault of the plan asks for: one of `choices`.
+void draw_checks(Rng& rng, Plan& plan, std::uint64_t seed, std::uint64_t choices) {
   const bool more = rng.chance(1, 2);
+  seed += rng.below(choices) * 0x9E3779B97F4A7C15ULL;
   for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
     if (layout != nullptr) set_checks(more ? checks_of(plan.job, *layout, seed) : Checks{}, *layout);
   }
@@ -137,6 +139,20 @@ Swarm::Swarm(Plan base, const SwarmOptions& options, std::shared_ptr<PlacesOfGro
 std::string Swarm::ground_of(const Plan& plan) {
   const std::string again = plan.recovery.layout ? to_string(*plan.recovery.layout) : std::string();
   return fmt::format("{} / {} / {}", key_of(plan.job), to_string(plan.layout), again);
+}
+
+std::uint64_t Swarm::choices_of_checks() const {
+  std::size_t grounds = 0;
+  for (const std::vector<Layout>& layouts : layouts_) grounds += layouts.size();
+  return std::max<std::size_t>(1, grounds_wanted / grounds);
+}
+
+std::size_t Swarm::layout_number(const Plan& plan) const {
+  Layout plain = plan.layout;
+  set_checks({}, plain);
+  const std::vector<Layout>& all = layouts_.front();
+  const auto found = std::ranges::find(all, plain);
+  return found == all.end() ? 0 : static_cast<std::size_t>(found - all.begin());
 }
 
 Swarm::Kinds Swarm::draw_kinds(Rng& rng) const {
@@ -222,7 +238,7 @@ Result<Drawn> Swarm::draw(Session& session, std::uint64_t seed) {
     drawn.plan = base_;
     drawn.plan.seed = rng.next();
     draw_job_and_layouts(rng, drawn.plan);
-    draw_checks(rng, drawn.plan, base_.seed);
+    draw_checks(rng, drawn.plan, base_.seed, choices_of_checks());
     FD_TRY_VOID(draw_faults(session, rng, i + 1 < draws_max ? draw_kinds(rng) : only_kills(), drawn.plan));
     if (!drawn.plan.faults.empty() && beyond_budget(drawn.plan).empty()) break;
   }
@@ -275,7 +291,7 @@ Status Swarm::edit(Session& session, Rng& rng, Plan& plan) {
     default: {
       const Plan before = plan;
       draw_job_and_layouts(rng, plan);
-      draw_checks(rng, plan, base_.seed);
+      draw_checks(rng, plan, base_.seed, choices_of_checks());
       plan.faults.clear();
       for (const FaultSpec& fault : before.faults) {
         plan.faults.push_back(fault);

@@ -40,14 +40,16 @@ struct Drawn {
 
 class Swarm {
  public:
-  // The seed of the base decides the variants; world, mutant, name and path go into every plan. The base's faults do
-  // not. Swarms of one base may share their places.
+  // The seed of the base decides the variants, and what their layouts check now and then; world, mutant, name and path
+  // go into every plan. The base's faults do not. Swarms of one base may share their places.
   explicit Swarm(Plan base, const SwarmOptions& options = {}, std::shared_ptr<PlacesOfGrounds> places = nullptr);
 
   const std::vector<Job>& variants() const { return variants_; }
   std::uint64_t seed() const { return base_.seed; }
   // The job and the layouts of a plan: what its computations are the same with.
   static std::string ground_of(const Plan& plan);
+  // Of the layout that the plan begins with, whatever it checks, among those of the job; 0: it is none of them.
+  std::size_t layout_number(const Plan& plan) const;
   // The session serves the censuses.
   Result<Drawn> draw(Session& session, std::uint64_t seed);
   // The parent, in a variant of this Swarm, with a fault more, less, elsewhere or drawn anew, under another layout, or
@@ -63,6 +65,7 @@ class Swarm {
   Kinds draw_kinds(Rng& rng) const;
   static Kinds only_kills();
   void draw_job_and_layouts(Rng& rng, Plan& plan) const;
+  std::uint64_t choices_of_checks() const;
   Status draw_fault(Session& session, Rng& rng, const Kinds& kinds, Plan& plan);
   // Among the places of the layout in which its attempt runs. False: there is none.
   Result<bool> draw_place(Session& session, Rng& rng, const Plan& plan, FaultSpec& fault);

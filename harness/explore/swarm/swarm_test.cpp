@@ -35,7 +35,7 @@ TEST(Swarm, APlanWithinItsBudgetIsOneThatASystemCanSurviveAndOneBeyondItIsNot) {
   Swarm swarm(nano_base());
   std::set<std::string> layouts;
   int beyond = 0;
-  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Drawn drawn = must_draw(swarm, session, seed);
     const Plan& plan = drawn.plan;
     beyond += drawn.beyond_budget ? 1 : 0;
@@ -75,7 +75,7 @@ TEST(Swarm, AMutationDiffersFromItsParentAndStaysWithinTheBudget) {
     EXPECT_THAT(beyond_budget(mutated->plan), testing::IsEmpty());
     different += to_json(mutated->plan) != to_json(parent) ? 1 : 0;
   }
-  EXPECT_GT(different, 15);
+  EXPECT_GT(different, 12) << "an edit may come back to what was";
 }
 
 TEST(Swarm, AKindOfWeightZeroIsNeverDrawn) {

@@ -13,6 +13,7 @@
 
 #include "engine/base/check.h"
 #include "engine/model/numerics.h"
+#include "harness/explore/swarm/deck.h"
 #include "harness/history/lines.h"
 
 namespace firedrill {
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double progress_every = 0.5;  // seconds
-// Plans that a thread draws ahead, to run those of a job and layout in a row: few in the beginning, so that a short
-// exploration is no other than the start of a long one, and the corpus is soon asked.
+// Plans drawn ahead, to run those of a job and layout in a row: few in the beginning, so that a short exploration is no
+// other than the start of a long one, and the corpus is soon asked.
 constexpr std::uint64_t ahead_min = 64;
 constexpr std::uint64_t ahead_max = 4'096;
 
@@ -52,24 +53,24 @@ class Together {
     return stopped_ || failed_;
   }
 
-  // The numbers of the next trials of a thread: fewer towards the end, so that all threads end at about the same time.
-  // None: it is enough.
+  // The numbers of the next trials to be drawn, which the caller then deals. None: it is enough.
   std::vector<std::uint64_t> next() {
     std::vector<std::uint64_t> numbers;
     if (is_enough()) return numbers;
     const std::lock_guard lock(mutex_);
     const std::uint64_t left = trials_of_shard(options_) - taken_;
-    const auto threads = static_cast<std::uint64_t>(std::max(options_.jobs, 1));
     // A process gains nothing from a memo.
-    const std::uint64_t most = in_sim_ ? std::min(ahead_max, ahead_min + taken_ / threads) : 1;
-    const std::uint64_t count = std::min(left, std::clamp<std::uint64_t>(left / (2 * threads), 1, most));
+    const std::uint64_t most = in_sim_ ? std::min(ahead_max, ahead_min + taken_) : 1;
+    const std::uint64_t count = std::min(left, most);
     for (std::uint64_t i = 0; i < count; ++i) {
       numbers.push_back(options_.first + before_shard(options_) + (taken_ + i) * options_.shards);
     }
     taken_ += count;
+    if (count > 0) deck_.will_deal();
     return numbers;
   }
 
+  Deck& deck() { return deck_; }
   const std::shared_ptr<PlacesOfGrounds>& places() const { return places_; }
 
   std::optional<Plan> parent_for(std::uint64_t trial) {
@@ -152,6 +153,7 @@ class Together {
   const std::function<void(const TrialsResult&)>& progress_;
   const std::shared_ptr<PlacesOfGrounds> places_ = std::make_shared<PlacesOfGrounds>();
   Clock::time_point began_ = Clock::now();
+  Deck deck_{static_cast<std::size_t>(std::max(options_.jobs, 1))};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;  // of what follows, and of the corpus
@@ -163,9 +165,10 @@ class Together {
 
 class Worker {
  public:
-  Worker(const Plan& base, const TrialsOptions& options, Together& together)
+  Worker(const Plan& base, const TrialsOptions& options, Together& together, std::size_t thread)
       : options_(options),
         together_(together),
+        thread_(thread),
         swarm_(base, options.swarm, together.places()),
         session_(options.session) {
     const KindWeights weights = weights_of(options.swarm.weights, base.world);
@@ -174,18 +177,14 @@ class Worker {
     together_.began_with(std::move(all), swarm_.variants().size(), session_.numerics_key(base.job));
   }
 
-  // Draws all of them, then runs them.
-  Status run(const std::vector<std::uint64_t>& numbers);
+  // Draws and runs until it is enough.
+  Status run();
 
  private:
-  struct Planned {
-    std::uint64_t number = 0;
-    bool from_corpus = false;
-    Drawn drawn;
-    std::string ground;  // job and layouts
-  };
-  Result<Planned> plan_for(std::uint64_t number);
-  Status run(const Planned& planned);
+  Result<PlannedTrial> plan_for(std::uint64_t number);
+  // Draws these and deals them.
+  Status draw(const std::vector<std::uint64_t>& numbers);
+  Status run(const PlannedTrial& planned);
   std::optional<TrialFailure> judge(const Drawn& drawn, const Trial& trial, bool& gave_up) const;
   std::optional<TrialFailure> repeat(const Plan& plan, const Trial& trial, Result<Trial> again, Trouble trouble);
   void keep(TrialFailure failure);
@@ -193,17 +192,19 @@ class Worker {
 
   const TrialsOptions& options_;
   Together& together_;
+  std::size_t thread_;
   Swarm swarm_;
   Session session_;
   std::string other_history_;  // of a repetition that differs
 };
 
-Result<Worker::Planned> Worker::plan_for(std::uint64_t number) {
+Result<PlannedTrial> Worker::plan_for(std::uint64_t number) {
   const std::uint64_t seed = number + swarm_.seed() * 0x9E3779B97F4A7C15ULL;
   const std::optional<Plan> parent = together_.parent_for(number);
-  Planned planned{.number = number, .from_corpus = parent.has_value()};
+  PlannedTrial planned{.number = number, .from_corpus = parent.has_value()};
   FD_TRY(planned.drawn, parent ? swarm_.mutate(session_, *parent, seed) : swarm_.draw(session_, seed));
   planned.ground = Swarm::ground_of(planned.drawn.plan);
+  planned.layout = swarm_.layout_number(planned.drawn.plan);
   return planned;
 }
 
@@ -242,24 +243,43 @@ std::optional<TrialFailure> Worker::repeat(const Plan& plan, const Trial& trial,
   return failure;
 }
 
-// Those on the same ground ask the memo for the same results: in a row they find them in the caches of the CPU.
-Status Worker::run(const std::vector<std::uint64_t>& numbers) {
-  std::vector<Planned> all;
+Status Worker::draw(const std::vector<std::uint64_t>& numbers) {
+  std::vector<PlannedTrial> drawn;
+  Status status;
   for (const std::uint64_t number : numbers) {
-    if (together_.is_enough()) return {};
-    FD_TRY(Planned planned, plan_for(number));
-    all.push_back(std::move(planned));
+    if (together_.is_enough()) break;
+    Result<PlannedTrial> planned = plan_for(number);
+    if (!planned) {
+      status = std::move(planned).error();
+      break;
+    }
+    drawn.push_back(*std::move(planned));
   }
-  std::ranges::stable_sort(all, {}, &Planned::ground);
-  for (const Planned& planned : all) {
-    if (together_.is_enough()) return {};
-    FD_TRY_VOID(run(planned));
-  }
-  return {};
+  together_.deck().deal(std::move(drawn));
+  return status;
 }
 
-Status Worker::run(const Planned& planned) {
-  const auto& [number, from_corpus, drawn, ground] = planned;
+// Those on the same ground ask the memo for the same results: in a row they find them in the caches of the CPU.
+Status Worker::run() {
+  for (;;) {
+    std::vector<PlannedTrial> mine = together_.deck().take_own(thread_);
+    if (mine.empty()) {
+      if (const auto numbers = together_.next(); !numbers.empty()) {
+        FD_TRY_VOID(draw(numbers));
+        continue;
+      }
+      mine = together_.deck().take(thread_, [this] { return together_.is_enough(); });
+      if (mine.empty()) return {};
+    }
+    for (const PlannedTrial& planned : mine) {
+      if (together_.is_enough()) return {};
+      FD_TRY_VOID(run(planned));
+    }
+  }
+}
+
+Status Worker::run(const PlannedTrial& planned) {
+  const auto& [number, from_corpus, drawn, ground, layout] = planned;
   Together::Part part{.from_corpus = from_corpus};
   const std::uint64_t rechecks = session_.memo_counters().rechecks;
   const bool sim = drawn.plan.world == WorldKind::sim;
@@ -329,38 +349,16 @@ Status Worker::keep_run(TrialFailure& failure) {
   return {};
 }
 
-void work(const Plan& base, const TrialsOptions& options, Together& together) {
-  Worker worker(base, options, together);
-  for (auto numbers = together.next(); !numbers.empty(); numbers = together.next()) {
-    if (Status ran = worker.run(numbers); !ran) return together.fail(std::move(ran).error());
-  }
+void work(const Plan& base, const TrialsOptions& options, Together& together, std::size_t thread) {
+  Worker worker(base, options, together, thread);
+  if (Status ran = worker.run(); !ran) together.fail(std::move(ran).error());
 }
 
 }  // namespace
 
-std::string_view to_string(Trouble trouble) {
-  switch (trouble) {
-    case Trouble::failed: return "failed";
-    case Trouble::wrong_result: return "a wrong result beyond the budget";
-    case Trouble::not_repeatable: return "the same plan gave another history";
-    case Trouble::memo_differs: return "without the memo it gave another history";
-    case Trouble::broken: return "broken";
-  }
-  return "?";
-}
-
 std::uint64_t trials_of_shard(const TrialsOptions& options) {
   const std::uint64_t before = before_shard(options);
   return options.trials <= before ? 0 : (options.trials - 1 - before) / options.shards + 1;
-}
-
-std::optional<Judged> wrong_result(const Case& run) {
-  for (const std::string_view name : {"resume_equals_golden", "partial_never_discoverable"}) {
-    const Property* property = find_property(name);
-    Verdict verdict = judge(*property, run);
-    if (verdict.outcome == Outcome::fail) return Judged{property, std::move(verdict)};
-  }
-  return std::nullopt;
 }
 
 Result<TrialsResult> run_trials(const Plan& base, const TrialsOptions& options, PlanCorpus* corpus,
@@ -370,10 +368,10 @@ Result<TrialsResult> run_trials(const Plan& base, const TrialsOptions& options, 
   std::mutex mutex;
   std::vector<std::jthread> threads;
   for (int i = 0; i < std::max(options.jobs, 1); ++i) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, i] {
       try {
         pin_numerics();  // a part of the pins is kept per thread
-        work(base, options, together);
+        work(base, options, together, static_cast<std::size_t>(i));
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!thrown) thrown = std::current_exception();
