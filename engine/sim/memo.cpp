@@ -27,14 +27,14 @@ class KeyMixer {
   }
   // The last words may not be full.
   void add(std::span<const std::byte> bytes) {
-    for (; bytes.size() >= sizeof(words_); bytes = bytes.subspan(sizeof(words_))) {
-      std::memcpy(words_, bytes.data(), sizeof(words_));
-      add(words_[0], words_[1]);
+    std::uint64_t words[2];
+    while (!bytes.empty()) {
+      const std::size_t size = std::min(bytes.size(), sizeof(words));
+      words[0] = words[1] = 0;
+      std::memcpy(words, bytes.data(), size);
+      add(words[0], words[1]);
+      bytes = bytes.subspan(size);
     }
-    if (bytes.empty()) return;
-    words_[0] = words_[1] = 0;
-    std::memcpy(words_, bytes.data(), bytes.size());
-    add(words_[0], words_[1]);
   }
   Digest finish() {
     add(0x9E3779B97F4A7C15, 0xD1B54A32D192ED03);
@@ -45,7 +45,6 @@ class KeyMixer {
  private:
   std::uint64_t high_ = 0x2D358DCCAA6C78A5;
   std::uint64_t low_ = 0x8BB84B93962EACC9;
-  std::uint64_t words_[2];
 };
 
 }  // namespace
