@@ -15,13 +15,21 @@ class CheckFailure : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void fail_check(const char* file, int line, const char* condition, const std::string& message);
+[[noreturn, gnu::cold]] void fail_check(const char* file, int line, const char* condition, const std::string& message);
+
+// The same with a message still to be made: one call where a check stands, so that the function around it stays small
+// enough to be inlined. Values come as copies: one whose address is taken could not stay in a register.
+template <class... T>
+[[noreturn, gnu::cold, gnu::noinline]] void fail_check_of(const char* file, int line, const char* condition,
+                                                          fmt::format_string<T...> format, T... values) {
+  fail_check(file, line, condition, fmt::vformat(fmt::string_view(format), fmt::make_format_args(values...)));
+}
 
 }  // namespace firedrill
 
 // FD_CHECK(condition, "format", values...)
-#define FD_CHECK(condition, ...)                                                           \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::firedrill::fail_check(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
+#define FD_CHECK(condition, ...)                                               \
+  do {                                                                         \
+    if (!(condition)) [[unlikely]]                                             \
+      ::firedrill::fail_check_of(__FILE__, __LINE__, #condition, __VA_ARGS__); \
   } while (false)

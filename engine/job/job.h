@@ -149,6 +149,7 @@ struct Cluster {
   std::chrono::nanoseconds deadline{60'000'000'000};      // of any single wait
   std::chrono::nanoseconds heartbeat{500'000'000};        // between two signs of life
   std::chrono::nanoseconds grace{30'000'000'000};         // between SIGTERM and SIGKILL
+  bool operator==(const Cluster&) const = default;
 };
 
 enum class Numerics : std::uint8_t { pinned, native };
@@ -181,6 +182,7 @@ struct Job {
   std::int64_t global_batch() const {
     return static_cast<std::int64_t>(batch.lane_micro_batch) * batch.accumulation * lanes.dp;
   }
+  bool operator==(const Job&) const = default;
 };
 
 // One field of a job that may change bits, in canonical text.

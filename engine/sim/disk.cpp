@@ -42,7 +42,7 @@ void Disk::reset(const DiskOptions& options) {
   options_ = options;
   for (std::size_t i = 0; i < inode_count_; ++i) inodes_[i].clear();
   inode_count_ = 0;
-  paths_.depend(options.dependent, options.witness);
+  paths_.depend({.dependent = options.dependent, .witness = options.witness, .unread = options.unread});
   paths_.reset();
   view_digest_[live] = view_digest_[durable] = {};
   unwitnessed_[live] = unwitnessed_[durable] = {};

@@ -69,6 +69,8 @@ struct DiskOptions {
   // at the disk.
   std::string_view dependent = {};
   std::string_view witness = {};
+  // What lies below it means nothing at all: nobody but whoever has put it there looks at it.
+  std::string_view unread = {};
 };
 
 // Asked before each operation of a file system made by Disk::files: the place to spend time, and to refuse.
@@ -99,7 +101,7 @@ class Disk {
   std::function<Time(int node)> clock;
 
   Digest digest(View view) const { return view_digest_[index(view)]; }
-  // The same without what has no witness; see DiskOptions.
+  // The same without what means nothing at this moment; see DiskOptions.
   Digest digest_of_witnessed(View view) const {
     Digest digest = view_digest_[index(view)];
     take_from(digest, unwitnessed_[index(view)]);
@@ -108,6 +110,9 @@ class Disk {
   // Of one witness, with its name, and of all that has it for its witness; nothing: it is not there, or the options
   // name no witnesses.
   std::optional<Digest> digest_with_dependents(View view, std::string_view witness) const;
+  // digest_of_witnessed, but each witness that is there, with what depends on it, counts as what `class_of` says of its
+  // digest_with_dependents: views that differ in contents of one class alone have the same digest.
+  Digest digest_by_class(View view, const std::function<Digest(const Digest&)>& class_of) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
   // The same without a copy: what it shows is the view at the moment of each call. The disk must outlive it.
@@ -233,6 +238,7 @@ class Disk {
     Digest sum[2];  // of their terms, by view
   };
   Dependents& dependents_of(PathId witness);
+  Digest digest_of_dependents(std::size_t view, const Dependents& dependents) const;
   void add_to_dependents(std::size_t view, PathId witness, const Digest& part);
   void take_from_dependents(std::size_t view, PathId witness, const Digest& part);
   // A witness comes or goes: what depends on it means something from now on, or no longer.

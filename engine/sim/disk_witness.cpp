@@ -30,16 +30,31 @@ void Disk::note_witness(std::size_t view, PathId path, bool is_there) {
   }
 }
 
+Digest Disk::digest_of_dependents(std::size_t view, const Dependents& dependents) const {
+  return DigestBuilder().add(paths_[dependents.witness].term[view]).add(dependents.sum[view]).finish();
+}
+
 std::optional<Digest> Disk::digest_with_dependents(View view, std::string_view witness) const {
   if (options_.dependent.empty()) return std::nullopt;
   const PathTable::Entry* const entry = paths_.find(witness);
   if (entry == nullptr || entry->inode[index(view)] == none) return std::nullopt;
-  DigestBuilder digest;
-  digest.add(entry->term[index(view)]);
   for (const Dependents& each : dependents_) {
-    if (&paths_[each.witness] == entry) digest.add(each.sum[index(view)]);
+    if (&paths_[each.witness] == entry) return digest_of_dependents(index(view), each);
   }
-  return digest.finish();
+  return DigestBuilder().add(entry->term[index(view)]).finish();
+}
+
+Digest Disk::digest_by_class(View view, const std::function<Digest(const Digest&)>& class_of) const {
+  Digest digest = digest_of_witnessed(view);
+  for (const Dependents& each : dependents_) {
+    const PathTable::Entry& witness = paths_[each.witness];
+    if (witness.inode[index(view)] == none) continue;
+    take_from(digest, witness.term[index(view)]);
+    take_from(digest, each.sum[index(view)]);
+    const Digest found = class_of(digest_of_dependents(index(view), each));
+    add_to(digest, DigestBuilder().add(witness.digest).add(found).finish());
+  }
+  return digest;
 }
 
 }  // namespace firedrill::sim

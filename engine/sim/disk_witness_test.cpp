@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <map>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/base/rng.h"
 #include "engine/sim/disk.h"
@@ -9,7 +10,7 @@
 namespace firedrill::sim {
 namespace {
 
-const DiskOptions with_witnesses{.dependent = "shards", .witness = "manifests"};
+const DiskOptions with_witnesses{.dependent = "shards", .witness = "manifests", .unread = "tmp"};
 
 // The files of a view that mean something, with their texts, in directories that are all there.
 Digest digest_of_what_counts(const Disk& disk, View view, bool only_witnessed) {
@@ -26,12 +27,15 @@ Digest digest_of_what_counts(const Disk& disk, View view, bool only_witnessed) {
     auto to = copy->create(path);
     ASSERT_TRUE(text && to && (*to)->write(0, *text));
   };
-  for (const char* top : {"manifests", "shards"}) {
+  for (const char* top : {"manifests", "shards", "tmp"}) {
     if (files->stat(top)) {
       EXPECT_TRUE(copy->make_directory(top));
     }
   }
   for (const std::string& name : names("manifests")) put("manifests/" + name);
+  if (!only_witnessed) {
+    for (const std::string& name : names("tmp")) put("tmp/" + name);
+  }
   for (const std::string& name : names("shards")) {
     if (only_witnessed && !files->stat("manifests/" + name)) continue;
     EXPECT_TRUE(copy->make_directory("shards/" + name));
@@ -45,15 +49,17 @@ void do_something(Rng& rng, Disk& disk) {
   const int node = static_cast<int>(rng.below(2));
   const auto files = disk.files({.node = node});
   const std::string id = std::to_string(rng.below(3));
-  const std::string path =
-      rng.chance(1, 3) ? "manifests/" + id : "shards/" + id + "/part-" + std::to_string(rng.below(2));
+  const std::string paths[] = {"manifests/" + id, "shards/" + id + "/part-" + std::to_string(rng.below(2)),
+                               "shards/" + id + "/part-2", "tmp/" + id};
+  const std::string path = paths[rng.below(4)];
   switch (rng.below(8)) {
     case 0: (void)files->remove(path); return;
     case 1: (void)files->remove("shards/" + id); return;
     case 2: (void)files->make_directory("shards/" + id); return;
     case 3: (void)files->rename("manifests/" + id, "manifests/" + std::to_string(rng.below(3))); return;
     case 4:
-      for (const std::string& directory : {std::string(), std::string("manifests"), "shards/" + id}) {
+      for (const std::string& directory :
+           {std::string(), std::string("manifests"), std::string("tmp"), "shards/" + id}) {
         (void)files->sync_directory(directory);
       }
       (void)files->sync_directory("shards");
@@ -74,7 +80,7 @@ TEST(DiskWitnesses, TheDigestIsOfWhatHasAWitnessWhateverHappenedBefore) {
   for (int life = 0; life < 30; ++life) {
     disk.reset(with_witnesses);
     const auto files = disk.files({});
-    ASSERT_TRUE(files->make_directory("manifests") && files->make_directory("shards"));
+    ASSERT_TRUE(files->make_directory("manifests") && files->make_directory("shards") && files->make_directory("tmp"));
     for (int i = 0; i < 60; ++i) {
       do_something(rng, disk);
       for (const View view : {View::processes_die, View::power_fails}) {
@@ -117,6 +123,38 @@ TEST(DiskWitnesses, TheDigestOfOneIsOfAllThatDependsOnIt) {
   EXPECT_FALSE(digest("manifests/1"));
   EXPECT_NE(digest("manifests/2"), first);
   EXPECT_FALSE(disk.digest_with_dependents(View::power_fails, "manifests/2"));
+}
+
+// Two disks with the same names and other bytes below them.
+TEST(DiskWitnesses, TheDigestByClassTellsClassesApartAndNotTheContentsOfOne) {
+  Disk disks[2];
+  for (int i = 0; i < 2; ++i) {
+    disks[i].reset(with_witnesses);
+    const auto files = disks[i].files({});
+    const auto put = [&](std::string_view path, std::string_view text) {
+      auto file = files->create(path);
+      ASSERT_TRUE(file && (*file)->write(0, Value::copy_of(text)));
+    };
+    for (const char* made : {"manifests", "shards", "shards/1", "shards/2"}) ASSERT_TRUE(files->make_directory(made));
+    for (const std::string id : {"1", "2"}) {
+      put("shards/" + id + "/a", i == 0 ? "x" : "other");
+      put("manifests/" + id, i == 0 ? "m" : "n");
+    }
+  }
+  const auto digest = [](const Disk& disk, const std::function<Digest(const Digest&)>& class_of) {
+    return disk.digest_by_class(View::processes_die, class_of);
+  };
+  const auto all_alike = [](const Digest&) { return Digest{1, 2}; };
+  const auto each_its_own = [](const Digest& mark) { return mark; };
+  const auto mark = disks[1].digest_with_dependents(View::processes_die, "manifests/2");
+  ASSERT_TRUE(mark);
+  const auto one_apart = [&](const Digest& of) { return of == *mark ? Digest{3, 4} : Digest{1, 2}; };
+  EXPECT_EQ(digest(disks[0], all_alike), digest(disks[1], all_alike));
+  EXPECT_NE(digest(disks[0], each_its_own), digest(disks[1], each_its_own));
+  EXPECT_NE(digest(disks[0], one_apart), digest(disks[1], one_apart));
+  const Digest before = digest(disks[1], all_alike);
+  ASSERT_TRUE(disks[1].files({})->remove("manifests/2"));
+  EXPECT_NE(digest(disks[1], all_alike), before) << "names count whatever the class";
 }
 
 }  // namespace

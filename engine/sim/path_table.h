@@ -38,11 +38,12 @@ class PathTable {
     entry.text = path;
     entry.digest = digest;
     file(id);
-    const std::size_t size = directory_.size();
-    if (size > 0 && path.size() > size && path.starts_with(directory_) && path[size] == '/') {
-      const std::string_view rest = std::string_view(entry.text).substr(size + 1);
+    if (lies_below(path, dependent_)) {
+      const std::string_view rest = std::string_view(entry.text).substr(dependent_.size() + 1);
       entry.witness = intern(witness_ + std::string(rest.substr(0, rest.find('/'))));
       entries_[entry.witness].is_witness = true;
+    } else if (lies_below(path, unread_)) {
+      entry.witness = intern(never_there);
     }
     return id;
   }
@@ -63,11 +64,18 @@ class PathTable {
   Entry& operator[](PathId id) { return entries_[id]; }
   const Entry& operator[](PathId id) const { return entries_[id]; }
 
-  // `directory`/NAME and all below it have `witness`/NAME for their witness. Forgets all texts.
-  void depend(std::string_view directory, std::string_view witness) {
-    if (directory_ == directory) return;
-    directory_ = directory;
-    witness_ = std::string(witness) + "/";
+  // `dependent`/NAME and all below it have `witness`/NAME for their witness, and what lies below `unread` a path at
+  // which nothing ever stands. Forgets all texts.
+  struct Meaning {
+    std::string_view dependent;
+    std::string_view witness;
+    std::string_view unread;
+  };
+  void depend(const Meaning& meaning) {
+    if (dependent_ == meaning.dependent && unread_ == meaning.unread) return;
+    dependent_ = meaning.dependent;
+    witness_ = std::string(meaning.witness) + "/";
+    unread_ = meaning.unread;
     forget();
   }
 
@@ -80,6 +88,12 @@ class PathTable {
 
  private:
   static constexpr PathId unknown = ~PathId{0};
+  static constexpr std::string_view never_there = "//";  // no path of a file system
+
+  static bool lies_below(std::string_view path, std::string_view directory) {
+    const std::size_t size = directory.size();
+    return size > 0 && path.size() > size && path.starts_with(directory) && path[size] == '/';
+  }
 
   // A path is known by its digest: comparing texts would look at memory that is in no cache.
   PathId id_of(const Digest& digest) const {
@@ -109,8 +123,9 @@ class PathTable {
     intern("");
   }
 
-  std::string directory_;
+  std::string dependent_;
   std::string witness_;
+  std::string unread_;
   std::deque<Entry> entries_;         // never moves: names point into the texts
   std::vector<std::uint64_t> slots_;  // open addressing: high half of the digest, id + 1 below; a power of two
 };

@@ -58,7 +58,6 @@ class Attempt {
   Status visit_groups();
   Status ask_to_leave(std::int64_t step);
   Result<bool> leaves(std::int64_t step);
-  std::string leave_key() const { return fmt::format("attempt/{}/leave", context_.attempt); }
   Result<RankResult> end(RankResult result);
   Result<TrainingState> begin();
   Result<bool> step(Trainer& trainer, std::int64_t step);
@@ -83,6 +82,7 @@ class Attempt {
   std::optional<ReplicaCheck> replicas_;
   int failures_in_a_row_ = 0;
   bool asked_ = false;
+  const std::string leave_key_ = fmt::format("attempt/{}/leave", context_.attempt);
 };
 
 Result<RankResult> Attempt::run() {
@@ -128,14 +128,14 @@ Result<RankResult> Attempt::end(RankResult result) {
 Status Attempt::ask_to_leave(std::int64_t step) {
   if (asked_ || !context_.stop_requested || !context_.stop_requested()) return {};
   asked_ = true;
-  return parts_.store.set(leave_key(), std::to_string(step));
+  return parts_.store.set(leave_key_, std::to_string(step));
 }
 
 // Whether some rank has asked to leave before it began this step. Nobody can have asked for an older one: all would
 // have left behind that.
 Result<bool> Attempt::leaves(std::int64_t step) {
   const PhaseScope scope(parts_.position, Phase::exchange);
-  FD_TRY(const std::string asked, parts_.store.get(leave_key(), deadline()));
+  FD_TRY(const std::string asked, parts_.store.get(leave_key_, deadline()));
   if (asked != std::to_string(step) || step == context_.job.steps) return false;
   emit(parts_.observer, parts_.position, {.kind = EventKind::preempt_agreed, .step = step, .a = step});
   return true;
@@ -145,7 +145,7 @@ Result<bool> Attempt::leaves(std::int64_t step) {
 // was the last step before all ranks leave.
 Result<bool> Attempt::step(Trainer& trainer, std::int64_t step) {
   const int every = context_.layout.replica_check;
-  if (context_.layout.rerun) FD_TRY_VOID(verify_state(context_.model, trainer.state()));
+  if (context_.layout.rerun) FD_TRY_VOID(verify_state(parts_.compute, context_.model, trainer.state()));
   if (asked_) trainer.will_leave();
   const Result<StepReport> report = step_of(trainer);
   if (!report) {
@@ -175,7 +175,7 @@ Status Attempt::meet() {
   const int number = context_.rendezvous > 0 ? context_.rendezvous : context_.attempt;
   const auto key = [number](int rank) { return fmt::format("attempt/{}/rank/{}", number, rank); };
   // Before its address: who has met rank 0 finds the key.
-  if (parts_.position.rank == 0) FD_TRY_VOID(parts_.store.set(leave_key(), "0"));
+  if (parts_.position.rank == 0) FD_TRY_VOID(parts_.store.set(leave_key_, "0"));
   FD_TRY_VOID(parts_.store.set(key(parts_.position.rank), parts_.transport.address()));
   std::vector<std::string> addresses;
   for (int rank = 0; rank < context_.layout.world_size(); ++rank) {

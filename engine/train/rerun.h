@@ -29,7 +29,7 @@ class RerunCompute final : public ForwardingCompute {
   Observer& observer_;
 };
 
-// Errors: corrupted, naming the segment.
-Status verify_state(const Model& model, const TrainingState& state);
+// Errors: corrupted, naming the segment; those of the compute seam.
+Status verify_state(Compute& compute, const Model& model, const TrainingState& state);
 
 }  // namespace firedrill

@@ -77,15 +77,16 @@ TEST(VerifyState, NoticesAParameterThatChangedBehindItsDigest) {
   Job job;
   job.model = {.layers = 1, .width = 12, .heads = 2, .sequence = 16};
   const Model model(job);
+  DirectCompute compute;
   TrainingState state;
   state.segments.resize(model.segments().size());
   const std::vector<float> numbers = {1, 2, 3};
   state.segments[1].parameters = Value::copy_of(std::span(numbers));
-  EXPECT_TRUE(verify_state(model, state)) << "its digest was never asked for";
+  EXPECT_TRUE(verify_state(compute, model, state)) << "its digest was never asked for";
   (void)state.segments[1].parameters.digest();
-  EXPECT_TRUE(verify_state(model, state));
+  EXPECT_TRUE(verify_state(compute, model, state));
   const_cast<std::byte&>(state.segments[1].parameters.bytes()[5]) ^= std::byte{1};
-  const Status status = verify_state(model, state);
+  const Status status = verify_state(compute, model, state);
   ASSERT_TRUE(status.failed_with(Code::corrupted));
   EXPECT_THAT(status.error().message, HasSubstr(model.segments()[1].name));
 }

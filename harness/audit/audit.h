@@ -130,6 +130,11 @@ class Auditor {
   // knows it without reading; nothing: not known. Where two are equal, so is what would be decoded.
   using ContentMark = std::function<std::optional<Digest>(const CheckpointId&)>;
   AuditReport audit(FileSystem& files, const ContentMark& mark = {});
+  // What was decoded under a mark; nullptr: nothing yet.
+  const CheckpointContents* contents_of(const Digest& mark) const {
+    const auto known = marked_.find(mark);
+    return known == marked_.end() ? nullptr : known->second.get();
+  }
   // What the copy of a manifest beside its shards says, held against the shards.
   std::shared_ptr<const CheckpointContents> decode_copy(FileSystem& files, const CheckpointId& id);
 

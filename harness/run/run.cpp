@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "engine/job/without_checks.h"
 #include "engine/train/device/job_compute.h"
@@ -59,6 +60,8 @@ struct Bench {
 };
 constexpr int shaped_ranks_max = 64;
 
+constexpr std::size_t known_jobs_max = 16;
+
 // Of the runs in the sim world, one in so many checks what the others rely on.
 constexpr std::uint64_t digest_check_every = 1'000;
 constexpr std::uint64_t without_memo_every = 10'000;
@@ -100,7 +103,9 @@ struct Session::Impl {
   SimResources resources;
   Auditor auditor;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
+  std::vector<std::pair<Job, Prepared*>> known_jobs;          // few, so that their digests need not be made again
   std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
+  std::map<std::string, ProbeAnswers> answers_of_runs;        // by the same without the layout
   std::map<std::tuple<Numerics, Device, Reduction>, std::string> numerics_keys;
   std::map<std::string, Golden> layout_goldens;  // by job digest, corpus path and layout
   std::uint64_t sim_runs = 0;
@@ -116,6 +121,8 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
   if (std::string trouble = device_trouble(job); !trouble.empty()) {
     return Error{.code = Code::invalid_input, .message = std::move(trouble)};
   }
+  const auto known = std::ranges::find(known_jobs, job, &std::pair<Job, Prepared*>::first);
+  if (known != known_jobs.end()) return known->second;
   const std::string key = fmt::format("{}{}{}{}", digest_of_job(job).hex(), static_cast<int>(job.device),
                                       static_cast<int>(job.collectives), job.data.corpus);
   auto& slot = prepared[key];
@@ -132,6 +139,8 @@ Result<Prepared*> Session::Impl::prepare(const Job& job) {
                                                .sampler = std::move(sampler),
                                                .digests = std::move(digests)});
   }
+  if (known_jobs.size() >= known_jobs_max) known_jobs.clear();
+  known_jobs.emplace_back(job, slot.get());
   return slot.get();
 }
 
@@ -210,7 +219,10 @@ Bench& Session::Impl::bench_of(const Plan& plan, const Layout& layout, Prepared&
     bench.job = plan.job;
     bench.identity = make_run_identity(bench.job, layout, plan.run_id, job.corpus.digest, numerics(job.job));
     if (layout.world_size() <= shaped_ranks_max) bench.shape = layout_shape_of(bench.job, layout, job.model);
-    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, *tables, &auditor);
+    const std::string run =
+        fmt::format("{}|{}|{}|{}", job.key, static_cast<int>(plan.job.checkpoint.catalog), plan.run_id, plan.mutant);
+    bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, *tables,
+                                            Prober::Shared{.auditor = &auditor, .of_whole = &answers_of_runs[run]});
   }
   return bench;
 }
@@ -241,6 +253,7 @@ void Session::Impl::forget_old_words() {
       std::max({tables->names.size(), tables->states.size(), static_cast<std::size_t>(tables->probes.size())});
   if (most < options.words_max) return;
   benches.clear();
+  answers_of_runs.clear();
   tables.emplace();
 }
 

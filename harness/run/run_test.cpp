@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "engine/model/numerics.h"
 #include "engine/os/zygote.h"
 #include "harness/mutants/mutants.h"
+#include "harness/run/layout_drill.h"
 #include "harness/run/random_kills.h"
 #include "harness/run/test_runs.h"
 #include "harness/world/process_world.h"
@@ -56,6 +59,35 @@ TEST(Run, ASessionThatForgetsItsWordsGivesTheSameHistoriesAndStaysSmall) {
     all = static_cast<std::size_t>(keeps.history().tables().probes.size());
   }
   EXPECT_LT(most, all / 2) << "what one run needs, and not what all need";
+}
+
+// What a probe has answered for one layout's checkpoints is taken for those of all others; damaged ones stay apart.
+TEST(Run, ASessionThatKnowsOtherLayoutsGivesTheSameHistories) {
+  Session knows({});
+  Session forgets({.words_max = 1});
+  Plan base = quiet_nano();
+  const std::vector<Layout> layouts = drill_layouts(base.job, 4);
+  std::size_t damaged = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    base.layout = layouts[seed % layouts.size()];
+    base.recovery.layout = layouts[seed * 7 / 3 % layouts.size()];
+    Plan plan = random_kills(base, seed);
+    if (seed % 3 == 0) {
+      const Where at{.attempt = 1, .rank = 0, .step = 4, .phase = Phase::validate, .when = When::after};
+      plan.faults.push_back({.kind = FaultKind::bit_flip_at_rest, .at = at, .may_not_fire = true});
+    }
+    const Digest expected = must_run(forgets, plan, true).history;
+    for (const ProbeView view : {ProbeView::processes_die, ProbeView::power_fails}) {
+      damaged +=
+          static_cast<std::size_t>(std::ranges::any_of(forgets.history().of(EventKind::probe), [&](std::uint32_t i) {
+            const ProbeResult& result = forgets.history().probe(forgets.history()[i]);
+            return result.view == view &&
+                   std::ranges::any_of(result.seen, [](const SeenCheckpoint& one) { return !one.intact; });
+          }));
+    }
+    ASSERT_EQ(must_run(knows, plan, true).history, expected) << "seed " << seed;
+  }
+  EXPECT_GT(damaged, 10U) << "some checkpoints must be seen damaged";
 }
 
 TEST(Run, AThousandSchedulerSeedsGiveTheSameHistoryTwiceEach) {

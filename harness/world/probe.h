@@ -1,12 +1,14 @@
 // Probe: what discovery would find on a disk as it is now, and what the audit, an independent decoder, says of it.
 // Asked after every operation that changes the disk; the answer for a view seen before is looked up by the view's
-// digest.
+// digest, and that for a new one by names, records and what is known of the checkpoints in it.
 //
 // Threads: one. Errors: none; trouble is part of the answer.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/ckpt/protocol.h"
@@ -15,34 +17,70 @@
 
 namespace firedrill {
 
+// What is known of contents of the disk, by a digest of them: an answer for each view. Most trials ask for contents
+// that earlier ones have had, in an order of their own: a table of short rows costs one cache miss where a map of nodes
+// costs three.
+class ProbeAnswers {
+ public:
+  static constexpr std::int32_t unknown = -1;
+  struct Row {
+    Digest content;
+    std::int32_t by_view[probe_view_count] = {unknown, unknown};
+  };
+  // Valid until the next call. A row that is not there yet is counted as used: whoever asks fills it in.
+  Row& of(const Digest& content);
+
+ private:
+  std::size_t slot_of(const Digest& content) const;
+  std::vector<Row> slots_;  // open addressing; free while nothing is known
+  std::size_t used_ = 0;
+};
+
 // Who is asked: the discovery of the engine under test (a mutant's, where there is one) for one run.
 class Prober {
  public:
-  // All must outlive the prober. It keeps answers, so it serves one protocol and one run identity only; an
-  // auditor that serves several probers decodes a checkpoint once for all of them.
+  // What probers may share: an auditor, which then decodes a checkpoint once for all of them, and, those of one run and
+  // protocol in several layouts, their answers about whole checkpoints.
+  struct Shared {
+    Auditor* auditor = nullptr;
+    ProbeAnswers* of_whole = nullptr;
+  };
+  // All must outlive the prober. It keeps answers, so it serves one protocol and one run identity only.
   Prober(std::unique_ptr<Protocol> protocol, const Job& job, const RunIdentity& identity, Tables& tables,
-         Auditor* shared = nullptr)
+         const Shared& shared)
       : protocol_(std::move(protocol)),
         job_(job),
         identity_(identity),
         tables_(tables),
-        auditor_(shared == nullptr ? own_auditor_ : *shared) {}
+        auditor_(shared.auditor == nullptr ? own_auditor_ : *shared.auditor),
+        of_whole_(shared.of_whole) {}
+  Prober(std::unique_ptr<Protocol> protocol, const Job& job, const RunIdentity& identity, Tables& tables)
+      : Prober(std::move(protocol), job, identity, tables, Shared{}) {}
+
+  // The digest of a view in which each committed checkpoint counts as what the function says of its mark; nothing: the
+  // disk cannot tell.
+  using ByClass = std::function<std::optional<Digest>(const std::function<Digest(const Digest& mark)>& class_of)>;
 
   // Looks at the disk. Returns the index of the answer in the probe table.
   std::int64_t ask(FileSystem& files, Compute& compute, ProbeView view, const Auditor::ContentMark& mark = {});
 
-  // The same, looked up by the digest of the view. `make_files` is called only for a view not seen before; 1 hit in
-  // 10,000 is asked again, without marks, and compared, and a difference fails a check.
+  // The same, looked up by the digest of the view, and then by what its checkpoints are: whole ones of equal states
+  // give equal answers, whatever layout wrote them. `make_files` is called only for a view of which neither was seen
+  // before. 1 hit in 10,000 (of the second kind in 500) is asked again, without marks, and compared, and a difference
+  // fails a check.
   template <class MakeFiles>
   std::int64_t ask(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles&& make_files,
-                   const Auditor::ContentMark& mark = {}) {
+                   const Auditor::ContentMark& mark = {}, const ByClass& by_class = {}) {
     // Most operations change nothing of a view.
     Last& last = last_[static_cast<std::size_t>(view)];
     if (last.known && last.view == view_digest && (hits_ + 1) % recheck_every != 0) {
       ++hits_;
       return last.answer;
     }
-    last.answer = look_up(view_digest, compute, view, make_files, mark);
+    const auto fresh = [&](bool marked) {
+      return ask(*make_files(), compute, view, marked ? mark : Auditor::ContentMark());
+    };
+    last.answer = look_up(view_digest, view, std::ref(fresh), by_class);
     last.view = view_digest;
     last.known = true;
     return last.answer;
@@ -50,40 +88,12 @@ class Prober {
 
  private:
   static constexpr std::uint64_t recheck_every = 10'000;
+  static constexpr std::uint64_t recheck_whole_every = 500;
+  using Fresh = std::function<std::int64_t(bool marked)>;
 
-  // What is known of one content of the disk. Most trials ask for contents that earlier ones have had, in an order of
-  // their own: a table of short rows costs one cache miss where a map of nodes costs three.
-  struct Answers {
-    Digest view;
-    std::int32_t by_view[probe_view_count] = {unknown, unknown};
-  };
-  static constexpr std::int32_t unknown = -1;
-  class AnswerTable {
-   public:
-    Answers& of(const Digest& view);
-
-   private:
-    std::size_t slot_of(const Digest& view) const;
-    std::vector<Answers> slots_;  // open addressing; free while nothing is known
-    std::size_t used_ = 0;
-  };
-
-  template <class MakeFiles>
-  std::int64_t look_up(const Digest& view_digest, Compute& compute, ProbeView view, MakeFiles& make_files,
-                       const Auditor::ContentMark& mark) {
-    const auto own = static_cast<std::size_t>(view);
-    Answers& known = answers_.of(view_digest);
-    if (known.by_view[own] != unknown) {
-      const std::int64_t answer = known.by_view[own];
-      if (++hits_ % recheck_every == 0) recheck(answer, ask(*make_files(), compute, view));
-      return answer;
-    }
-    // The two views are often of the same content, one behind the other.
-    const std::int32_t other = known.by_view[1 - own];
-    const std::int64_t answer = other != unknown ? as_seen_in(view, other) : ask(*make_files(), compute, view, mark);
-    known.by_view[own] = static_cast<std::int32_t>(answer);
-    return answer;
-  }
+  std::int64_t look_up(const Digest& view_digest, ProbeView view, const Fresh& fresh, const ByClass& by_class);
+  std::int64_t look_up_whole(ProbeView view, const Fresh& fresh, const ByClass& by_class);
+  Digest class_of(const Digest& mark);
   std::int64_t as_seen_in(ProbeView view, std::int64_t answer);
   void recheck(std::int64_t kept, std::int64_t fresh) const;
 
@@ -94,7 +104,8 @@ class Prober {
   WholeCandidates whole_;
   Auditor own_auditor_;
   Auditor& auditor_;
-  AnswerTable answers_;
+  ProbeAnswers* of_whole_;
+  ProbeAnswers answers_;
   std::vector<std::int32_t> other_view_;  // by answer: the same in the other view
   struct Last {
     Digest view;
@@ -103,6 +114,7 @@ class Prober {
   };
   Last last_[probe_view_count];
   std::uint64_t hits_ = 0;
+  std::uint64_t hits_of_whole_ = 0;
 };
 
 }  // namespace firedrill

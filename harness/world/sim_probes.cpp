@@ -16,9 +16,11 @@ void SimWorld::probe_view(ProbeView view, const Event& place) {
   try {
     const auto look = [&] { return disk.look(side); };
     if (by_manifests) {
-      event.a = prober_.ask(disk.digest_of_witnessed(side), kernels_, view, look, [&](const CheckpointId& id) {
+      const auto mark = [&](const CheckpointId& id) {
         return disk.digest_with_dependents(side, "manifests/" + to_string(id));
-      });
+      };
+      const auto by_class = [&](const auto& class_of) { return disk.digest_by_class(side, class_of); };
+      event.a = prober_.ask(disk.digest_of_witnessed(side), kernels_, view, look, mark, by_class);
     } else {
       event.a = prober_.ask(disk.digest(side), kernels_, view, look);
     }

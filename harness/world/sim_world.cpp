@@ -35,7 +35,7 @@ SimWorld::SimWorld(SimResources& resources, const Subject& subject, Prober& prob
                                     : (options.memo ? static_cast<Compute&>(memo_) : direct_)) {
   resources_.machine.reset({.schedule = {.seed = subject.plan.seed},
                             .costs = costs_of(subject.plan.job.cluster),
-                            .disk = {.dependent = "shards", .witness = "manifests"}});
+                            .disk = {.dependent = "shards", .witness = "manifests", .unread = "tmp"}});
   if (options_.recorder != nullptr) {
     options_.recorder->number_by([&resources] { return resources.machine.disk().operations(); });
   }

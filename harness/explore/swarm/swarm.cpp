@@ -69,9 +69,9 @@ Checks checks_of(const Job& job, const Layout& layout, std::uint64_t seed) {
   return checks;
 }
 
-// Every other time, what no fault of the plan asks for: one of `choices`.
+// One time in four, what no fault of the plan asks for: one of `choices`.
 void draw_checks(Rng& rng, Plan& plan, std::uint64_t seed, std::uint64_t choices) {
-  const bool more = rng.chance(1, 2);
+  const bool more = rng.chance(1, 4);
   seed += rng.below(choices) * 0x9E3779B97F4A7C15ULL;
   for (Layout* layout : {&plan.layout, plan.recovery.layout ? &*plan.recovery.layout : nullptr}) {
     if (layout != nullptr) set_checks(more ? checks_of(plan.job, *layout, seed) : Checks{}, *layout);

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double progress_every = 0.5;  // seconds
+constexpr double progress_every = 1;  // seconds
 // Plans drawn ahead, to run those of a job and layout in a row: few in the beginning, so that a short exploration is no
 // other than the start of a long one, and the corpus is soon asked.
 constexpr std::uint64_t ahead_min = 64;
