@@ -6,9 +6,9 @@
 // over; the attempt ends soon after that, so no survivor is left waiting. And no attempt ends by a suspicion or a
 // timeout unless a fault that explains it has fired in it: a rank that is slow within its bounds explains none. A rank
 // that still finishes steps is not held up yet (what is stuck is its publish beside training), so the bound counts from
-// the last of them; and where another rank goes by a fault of its own, the attempt ends by that. Not verified: that the
-// right rank is blamed: attribution compares that with the plan. Times are virtual in the sim world and real in the
-// process world, where the machine's own slowness is allowed for.
+// the last of them; and where another rank goes by a fault of its own, or by a call that does not fit, the attempt ends
+// by that. Not verified: that the right rank is blamed: attribution compares that with the plan. Times are virtual in
+// the sim world and real in the process world, where the machine's own slowness is allowed for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -119,7 +119,7 @@ class Detection {
       const bool goes_on = silent && event.kind == EventKind::step_done && event.rank == fired.rank;
       if (!noticed && goes_on) since = event.time;
       const bool agreed = leaves && event.kind == EventKind::preempt_agreed;
-      const bool other_end = silent && !own_end && ended_by_its_own_fault(attempt, i);
+      const bool other_end = silent && !own_end && ended_by_another_fault(attempt, i);
       if (!noticed && (own_end || agreed || other_end || event.kind == EventKind::suspected)) noticed = &event;
       if (event.kind == EventKind::attempt_ended) over = &event;
     }
@@ -139,10 +139,13 @@ class Detection {
   }
 
   // Not by what it waited for.
-  bool ended_by_its_own_fault(const AttemptSpan& attempt, std::size_t position) const {
+  bool ended_by_another_fault(const AttemptSpan& attempt, std::size_t position) const {
     const Event& end = run_.event(position);
     if (end.kind != EventKind::rank_ended || end.a == finished) return false;
-    if (run_.history().text(end.detail) == to_string(Code::timeout)) return false;
+    const std::string_view code = run_.history().text(end.detail);
+    if (code == to_string(Code::timeout)) return false;
+    // Whoever is silent makes no call that others could disagree with.
+    if (code == to_string(Code::mismatch)) return true;
     return std::ranges::any_of(run_.of(EventKind::fault_fired, attempt.begin, position),
                                [&](std::uint32_t fired) { return run_.event(fired).rank == end.rank; });
   }
