@@ -61,7 +61,8 @@ class Rooms:
         for row in re.findall(r"firedrill_room\(([^)]*)\)", cmake):
             words = row.split()
             folder, key = words[0], ""
-            lists: dict[str, list[str]] = {"ROOMS": [], "TEST_ROOMS": [], "LINK": [], "EXECUTABLE": []}
+            lists: dict[str, list[str]] = {"ROOMS": [], "TEST_ROOMS": [], "LINK": [], "EXECUTABLE": [],
+                                           "PRECOMPILED": []}
             for word in words[1:]:
                 if word == "TORCH":
                     self.torch.add(folder)

@@ -4,7 +4,7 @@
 set(room ${CMAKE_SOURCE_DIR}/faults/interposer)
 file(GLOB interposer_sources CONFIGURE_DEPENDS ${room}/preload/*.cpp)
 list(APPEND interposer_sources ${room}/nccl_plan.cpp ${room}/record.cpp ${room}/ring.cpp)
-foreach(name error text units)
+foreach(name error result text units)
   list(APPEND interposer_sources ${CMAKE_SOURCE_DIR}/engine/base/${name}.cpp)
 endforeach()
 
@@ -45,7 +45,7 @@ endif()
 # The tests' own NCCL and CUDA runtime on host memory, and a program that calls them: linked with both, with the runtime
 # linked statically, and as a plugin that brings them along when it is loaded.
 add_library(standin_nccl SHARED ${room}/standin/nccl.cpp ${room}/standin/exchange.cpp
-            ${room}/ring.cpp ${CMAKE_SOURCE_DIR}/engine/base/error.cpp)
+            ${room}/ring.cpp ${CMAKE_SOURCE_DIR}/engine/base/error.cpp ${CMAKE_SOURCE_DIR}/engine/base/result.cpp)
 add_library(standin_cudart SHARED ${room}/standin/cuda.cpp)
 add_executable(standin_client ${room}/standin/client.cpp)
 add_executable(standin_client_static ${room}/standin/client.cpp ${room}/standin/cuda.cpp)

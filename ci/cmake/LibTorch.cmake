@@ -66,7 +66,6 @@ add_library(firedrill::torch ALIAS firedrill_torch)
 target_include_directories(firedrill_torch SYSTEM INTERFACE ${fmt_first} ${TORCH_ROOT}/include
                            ${TORCH_ROOT}/include/torch/csrc/api/include)
 target_link_libraries(firedrill_torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
-target_compile_definitions(firedrill_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 target_link_options(firedrill_torch INTERFACE -Wl,-rpath,${TORCH_ROOT}/lib -Wl,--disable-new-dtags)
 
 # One precompiled header for all that see tensors: torch/torch.h costs 20 s a file without it.

@@ -1,12 +1,14 @@
-# firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [GPU] [EXECUTABLE name])
+# firedrill_room(FOLDER [ROOMS room...] [TEST_ROOMS room...] [LINK library...] [TORCH] [GPU] [EXECUTABLE name]
+#                [PRECOMPILED kind])
 #
 # One target per folder, named like it with `_` for `/`. Sources are the folder's *.cpp; x_test.cpp go into one test
 # program per folder, each x_bench.cpp is a program of its own, built when it is asked for, as is each x_fuzz.cpp in the
 # fuzz preset. ROOMS are the rooms whose
 # headers it may include; its tests may also include TEST_ROOMS and engine/sim, which hosts every seam in memory.
-# GPU: its tests want one, carry the label `gpu` and run one at a time.
+# GPU: its tests want one, carry the label `gpu` and run one at a time. PRECOMPILED: which headers most of its files see
+# (Precompiled.cmake).
 function(firedrill_room folder)
-  cmake_parse_arguments(ROOM "TORCH;GPU" "EXECUTABLE" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;GPU" "EXECUTABLE;PRECOMPILED" "ROOMS;TEST_ROOMS;LINK" ${ARGN})
   string(REPLACE "/" "_" target ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
   set(tests ${sources})
@@ -47,6 +49,11 @@ function(firedrill_room folder)
     if(sources)
       target_precompile_headers(${target} REUSE_FROM firedrill_torch_pch)
     endif()
+  elseif(sources AND NOT folder STREQUAL FIREDRILL_COVERAGE)
+    if(NOT ROOM_PRECOMPILED)
+      set(ROOM_PRECOMPILED base)
+    endif()
+    firedrill_precompile(${target} ${ROOM_PRECOMPILED})
   endif()
   if(ROOM_EXECUTABLE AND mains)
     add_executable(${ROOM_EXECUTABLE} ${mains})
@@ -105,6 +112,7 @@ function(firedrill_test name label torch libraries)
     target_precompile_headers(${name} REUSE_FROM firedrill_torch_pch)
   elseif(CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(${name} PRIVATE -O1)  # what tests call is optimised; the tests themselves need not be
+    firedrill_precompile(${name} test)
   endif()
   include(GoogleTest)
   set(alone "")

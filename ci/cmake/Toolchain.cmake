@@ -33,6 +33,8 @@ file(RELATIVE_PATH root_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
 target_compile_options(firedrill_flags INTERFACE -ffp-contract=off -fno-fast-math -Wall -Wextra -Wpedantic -Werror
                        -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers
                        -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -ffile-prefix-map=${root_from_build}=)
+# What LibTorch is built with; a precompiled header serves only where it is said alike.
+target_compile_definitions(firedrill_flags INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 if(FIREDRILL_SANITIZE)
   target_compile_options(firedrill_flags INTERFACE -fsanitize=${FIREDRILL_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/result.h"
-
 namespace firedrill {
 
 std::string_view to_string(Code code) {
@@ -31,9 +29,5 @@ std::string describe(const Error& error) {
   if (error.injected) text += " [injected]";
   return text;
 }
-
-Failed::Failed(Error error) : error_(new Error(std::move(error))) {}
-
-void Failed::forget(Error* error) noexcept { delete error; }
 
 }  // namespace firedrill

@@ -146,7 +146,7 @@ std::string to_string(const Layout& layout) {
   add("cp", layout.cp, 1);
   add("ep", layout.ep, 1);
   add("zero", layout.zero, 0);
-  if (layout.sequence_parallel) parts.push_back("sequence_parallel");
+  if (layout.sequence_parallel) parts.emplace_back("sequence_parallel");
   if (layout.schedule != PipelineSchedule::one_f_one_b)
     parts.push_back(fmt::format("schedule={}", to_string(layout.schedule)));
   add("virtual_stages", layout.virtual_stages, 1);

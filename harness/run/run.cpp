@@ -104,7 +104,7 @@ struct Session::Impl {
   Auditor auditor;
   std::map<std::string, std::unique_ptr<Prepared>> prepared;  // by job digest and corpus path
   std::vector<std::pair<Job, Prepared*>> known_jobs;          // few, so that their digests need not be made again
-  std::map<std::string, Bench> benches;                       // by the above, catalog, layout and mutant
+  std::map<std::string, Bench> benches;                       // by that, catalog, run, mutant and layout
   std::map<std::string, ProbeAnswers> answers_of_runs;        // by the same without the layout
   std::map<std::tuple<Numerics, Device, Reduction>, std::string> numerics_keys;
   std::map<std::string, Golden> layout_goldens;  // by job digest, corpus path and layout
@@ -211,16 +211,14 @@ Result<Golden> Session::Impl::record_in_layout(const Plan& plan, Prepared& job) 
 
 Bench& Session::Impl::bench_of(const Plan& plan, const Layout& layout, Prepared& job) {
   // The catalog is no part of a job's digest, and yet decides where a probe looks.
-  const std::string key = fmt::format("{}|{}|{}|{}|{}", job.key, static_cast<int>(plan.job.checkpoint.catalog),
-                                      to_string(without_checks(layout)), plan.run_id, plan.mutant);
-  auto [slot, fresh] = benches.try_emplace(key);
+  const std::string run =
+      fmt::format("{}|{}|{}|{}", job.key, static_cast<int>(plan.job.checkpoint.catalog), plan.run_id, plan.mutant);
+  auto [slot, fresh] = benches.try_emplace(fmt::format("{}|{}", run, to_string(without_checks(layout))));
   Bench& bench = slot->second;
   if (fresh) {
     bench.job = plan.job;
     bench.identity = make_run_identity(bench.job, layout, plan.run_id, job.corpus.digest, numerics(job.job));
     if (layout.world_size() <= shaped_ranks_max) bench.shape = layout_shape_of(bench.job, layout, job.model);
-    const std::string run =
-        fmt::format("{}|{}|{}|{}", job.key, static_cast<int>(plan.job.checkpoint.catalog), plan.run_id, plan.mutant);
     bench.prober = std::make_unique<Prober>(make_protocol(plan.mutant), bench.job, bench.identity, *tables,
                                             Prober::Shared{.auditor = &auditor, .of_whole = &answers_of_runs[run]});
   }
