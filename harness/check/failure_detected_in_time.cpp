@@ -144,8 +144,10 @@ class Detection {
     if (end.kind != EventKind::rank_ended || end.a == finished) return false;
     const std::string_view code = run_.history().text(end.detail);
     if (code == to_string(Code::timeout)) return false;
-    // Whoever is silent makes no call that others could disagree with.
-    if (code == to_string(Code::mismatch)) return true;
+    // Whoever is silent makes no call that others could disagree with, and damages no file.
+    for (const Code other : {Code::mismatch, Code::corrupted, Code::io_error, Code::no_space}) {
+      if (code == to_string(other)) return true;
+    }
     return std::ranges::any_of(run_.of(EventKind::fault_fired, attempt.begin, position),
                                [&](std::uint32_t fired) { return run_.event(fired).rank == end.rank; });
   }
