@@ -113,6 +113,10 @@ class Disk {
   // digest_of_witnessed, but each witness that is there, with what depends on it, counts as what `class_of` says of its
   // digest_with_dependents: views that differ in contents of one class alone have the same digest.
   Digest digest_by_class(View view, const std::function<Digest(const Digest&)>& class_of) const;
+  // Of all that lies below a directory, as it counts in digest(); 0: nothing does.
+  Digest digest_below(View view, std::string_view directory) const;
+  // Of what has this path for its witness, whether that is there or not.
+  Digest sum_of_dependents(View view, std::string_view witness) const;
   // An independent copy of a view, contents shared; writing operations fail with io_error.
   std::unique_ptr<FileSystem> snapshot(View view) const;
   // The same without a copy: what it shows is the view at the moment of each call. The disk must outlive it.
@@ -238,12 +242,14 @@ class Disk {
     Digest sum[2];  // of their terms, by view
   };
   Dependents& dependents_of(PathId witness);
+  const Dependents* dependents_of(const PathTable::Entry& witness) const;
   Digest digest_of_dependents(std::size_t view, const Dependents& dependents) const;
   void add_to_dependents(std::size_t view, PathId witness, const Digest& part);
   void take_from_dependents(std::size_t view, PathId witness, const Digest& part);
   // A witness comes or goes: what depends on it means something from now on, or no longer.
   void note_witness(std::size_t view, PathId path, bool is_there);
   Digest term(std::size_t view, InodeId inode, PathId path) const;
+  void add_terms_below(std::size_t view, const PathTable::Entry& directory, Digest& sum) const;
   void note_change(const DiskChange& change, InodeId file = none, std::int64_t offset = 0, const Value& bytes = {});
 
   // An unsynced item in place; disk_loss.cpp.

@@ -195,7 +195,7 @@ std::shared_ptr<const CheckpointContents> Auditor::decode(FileSystem& files, con
 
 std::shared_ptr<const CheckpointContents> Auditor::decode_marked(FileSystem& files, const CheckpointId& id,
                                                                  const Records& records, const ContentMark& mark) {
-  const std::optional<Digest> marked = mark && !records.has_catalog() ? mark(id) : std::nullopt;
+  const std::optional<Digest> marked = mark ? mark(id) : std::nullopt;
   if (marked) {
     if (const auto known = marked_.find(*marked); known != marked_.end()) return known->second;
   }

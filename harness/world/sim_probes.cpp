@@ -1,29 +1,87 @@
 // The probes of the sim world: what would be found on the disk at this moment, and behind a node's death.
 #include <exception>
 
+#include "engine/ckpt/catalog.h"
 #include "faults/node_loss.h"
 #include "harness/world/sim_recording.h"
 #include "harness/world/sim_world.h"
 
 namespace firedrill {
 
-void SimWorld::probe_view(ProbeView view, const Event& place) {
+namespace {
+
+sim::View side_of(ProbeView view) {
+  return view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
+}
+
+}  // namespace
+
+// The right engine and the audit look at no shard of which no record says that it is committed; a mutant may look
+// anywhere.
+std::int64_t SimWorld::ask(ProbeView view) {
+  if (subject_.plan.mutant.empty()) {
+    return subject_.plan.job.checkpoint.catalog == CatalogKind::files ? ask_by_manifests(view) : ask_by_records(view);
+  }
   const sim::Disk& disk = resources_.machine.disk();
-  const auto side = view == ProbeView::processes_die ? sim::View::processes_die : sim::View::power_fails;
-  // The right engine and the audit look at no shard whose manifest is not there; a mutant may look anywhere.
-  const bool by_manifests = subject_.plan.mutant.empty() && subject_.plan.job.checkpoint.catalog == CatalogKind::files;
+  const auto look = [&] { return disk.look(side_of(view)); };
+  return prober_.ask(disk.digest(side_of(view)), kernels_, view, look);
+}
+
+std::int64_t SimWorld::ask_by_manifests(ProbeView view) {
+  const sim::Disk& disk = resources_.machine.disk();
+  const sim::View side = side_of(view);
+  const auto look = [&] { return disk.look(side); };
+  const auto mark = [&](const CheckpointId& id) {
+    return disk.digest_with_dependents(side, "manifests/" + to_string(id));
+  };
+  const auto by_class = [&](const auto& class_of) { return disk.digest_by_class(side, class_of); };
+  return prober_.ask(disk.digest_of_witnessed(side), kernels_, view, look, mark, by_class);
+}
+
+std::int64_t SimWorld::ask_by_records(ProbeView view) {
+  const sim::Disk& disk = resources_.machine.disk();
+  const sim::View side = side_of(view);
+  const auto look = [&] { return disk.look(side); };
+  const auto known = [&]() -> const StoreViews::Known& {
+    return resources_.stores.of(disk.digest_below(side, catalog_directory), *look());
+  };
+  const auto mark_of = [&](const StoreViews::Committed& committed) {
+    return DigestBuilder()
+        .add(std::string_view(committed.record))
+        .add(committed.manifest)
+        .add(disk.sum_of_dependents(side, committed.record))
+        .finish();
+  };
+  // All that counts, with each committed checkpoint as `term_of` has it.
+  const auto content = [&](const Digest& records, const auto& term_of) {
+    Digest rest = disk.digest_of_witnessed(side);
+    sim::take_from(rest, disk.digest_below(side, catalog_directory));
+    DigestBuilder digest;
+    digest.add(rest).add(records);
+    for (const StoreViews::Committed& committed : known().committed) digest.add(term_of(committed));
+    return digest.finish();
+  };
+  // Most operations change nothing of a view.
+  ByRecords& last = by_records_[static_cast<std::size_t>(view)];
+  if (!last.known || last.view != disk.digest(side)) {
+    last = {.view = disk.digest(side), .content = disk.digest(side), .decides = known().decides, .known = true};
+    if (last.decides) last.content = content(known().records, mark_of);
+  }
+  if (!last.decides) return prober_.ask(last.content, kernels_, view, look);
+  const auto mark = [&](const CheckpointId& id) -> std::optional<Digest> {
+    const StoreViews::Committed* const committed = known().find(id);
+    return committed == nullptr ? std::nullopt : std::optional(mark_of(*committed));
+  };
+  const auto by_class = [&](const auto& class_of) -> std::optional<Digest> {
+    return content(known().others, [&](const StoreViews::Committed& each) { return class_of(mark_of(each)); });
+  };
+  return prober_.ask(last.content, kernels_, view, look, mark, by_class);
+}
+
+void SimWorld::probe_view(ProbeView view, const Event& place) {
   Event event = place;
   try {
-    const auto look = [&] { return disk.look(side); };
-    if (by_manifests) {
-      const auto mark = [&](const CheckpointId& id) {
-        return disk.digest_with_dependents(side, "manifests/" + to_string(id));
-      };
-      const auto by_class = [&](const auto& class_of) { return disk.digest_by_class(side, class_of); };
-      event.a = prober_.ask(disk.digest_of_witnessed(side), kernels_, view, look, mark, by_class);
-    } else {
-      event.a = prober_.ask(disk.digest(side), kernels_, view, look);
-    }
+    event.a = ask(view);
   } catch (...) {
     // This runs under a rank's call, and the rank is not to blame: kept for run_attempt, which is the harness's own.
     if (!trouble_) trouble_ = std::current_exception();

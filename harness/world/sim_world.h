@@ -21,6 +21,7 @@
 #include "harness/history/recorder.h"
 #include "harness/world/probe.h"
 #include "harness/world/sim_watch.h"
+#include "harness/world/store_views.h"
 #include "harness/world/world.h"
 
 namespace firedrill {
@@ -30,6 +31,7 @@ struct SimResources {
   sim::FiberPool fibers;
   sim::Machine machine{fibers};
   sim::MemoTable memo;
+  StoreViews stores;
 };
 
 struct SimOptions {
@@ -60,6 +62,10 @@ class SimWorld final : public World {
 
   void disk_changed(const sim::DiskChange& change);
   void probe_view(ProbeView view, const Event& place);
+  // The index of the answer in the probe table.
+  std::int64_t ask(ProbeView view);
+  std::int64_t ask_by_manifests(ProbeView view);
+  std::int64_t ask_by_records(ProbeView view);
   // Remembers where the ranks stand that die now, by a call of the task at `killer`.
   void note_deaths(const std::function<bool(int rank)>& dies, const Position& killer);
   void node_lost(int node, bool data, bool names, const Position& position);
@@ -88,6 +94,13 @@ class SimWorld final : public World {
   std::optional<SimWatch> watch_;
   std::map<int, int> exit_codes_;  // by rank, of those that left by themselves
   std::exception_ptr trouble_;     // of a probe
+  struct ByRecords {
+    Digest view;
+    Digest content;  // of what counts of it
+    bool decides = false;
+    bool known = false;
+  };
+  ByRecords by_records_[probe_view_count];  // the last
 };
 
 }  // namespace firedrill
