@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <ostream>
@@ -129,10 +130,21 @@ std::vector<std::string> unheeded(const Verb& verb, const CLI::App& parser) {
   return mistakes;
 }
 
-// Of a verb that reads a kept run: a report of its own may not take the place of what was kept.
+// Of what is to be kept nothing is, if a name comes out empty: mostly of a variable that is not set.
+std::vector<std::string> empty_values(const CLI::App& parser) {
+  std::vector<std::string> mistakes;
+  for (const CLI::Option* const option : parser.get_options()) {
+    const auto& values = option->results();
+    if (option->count() == 0 || std::find(values.begin(), values.end(), "") == values.end()) continue;
+    mistakes.push_back(fmt::format("{} is empty: give a value, or leave it out", option->get_name()));
+  }
+  return mistakes;
+}
+
+// Of a verb that reads what was kept: a report of its own may not take the place of that.
 std::vector<std::string> over_kept(const CLI::App& parser, const CommonOptions& common) {
   std::vector<std::string> mistakes;
-  for (const char* name : {"run", "--against"}) {
+  for (const char* name : {"run", "plan", "directory", "--against"}) {
     const CLI::Option* const option = parser.get_option_no_throw(name);
     if (option == nullptr || option->count() == 0) continue;
     const auto found =
@@ -150,7 +162,8 @@ int do_work(const Verb& verb, const Work& work, const CLI::App& parser, const Co
                        .numerics_key = "",
                        .cores = static_cast<int>(std::thread::hardware_concurrency())};
   blank.seed = common.seed.value_or(1);
-  auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}});
+  auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}}, common.out);
+  for (std::string& mistake : empty_values(parser)) mistakes.push_back(std::move(mistake));
   for (std::string& mistake : over_kept(parser, common)) mistakes.push_back(std::move(mistake));
   if (!mistakes.empty()) return refuse(blank, mistakes, {}, streams);
   mistakes = mistakes_in(common);

@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -81,6 +82,56 @@ TEST_F(Targets, OneFileForTwoOptionsIsAMistakeHoweverItIsWritten) {
   const Answer folder = firedrill({"report", at("run"), "--html", folder_.string()});
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("it is a directory"));
+}
+
+TEST_F(Targets, ADirectoryThatIsNotThereIsSaidBeforeAnythingRuns) {
+  std::ofstream(at("file")) << "in the way";
+  EXPECT_THAT(mistakes_in_targets({{"--html", at("none/page")}, {"--trace", at("file/page")}}),
+              ElementsAre(HasSubstr(at("none") + " is not there; make it first"),
+                          HasSubstr(at("file") + " is not a directory")));
+  EXPECT_THAT(mistakes_in_targets({{"--json", at("out/a")}, {"--junit", at("out/b/../c")}}, at("out")), SizeIs(1))
+      << "only --out itself is made";
+  for (const char* option : {"--json", "--junit"}) {
+    const Answer answer = firedrill({"run", "scenarios/quickstart.yaml", option, at("none/report")});
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.err, HasSubstr(std::string(option) + " " + at("none/report")));
+    EXPECT_EQ(answer.out, "");
+  }
+}
+
+TEST_F(Targets, AReportMayLieInTheDirectoryThatTheRunIsKeptIn) {
+  const Answer answer = firedrill({"run", "scenarios/quickstart.yaml", "--out", at("out"), "--json", at("out/a.json")});
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  EXPECT_TRUE(fs::exists(at("out/a.json")));
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"replay", at("out")},
+                                               {"replay", at("out/plan.json")},
+                                               {"shrink", at("out/plan.json")},
+                                               {"audit", at("out")}}) {
+    for (const char* name : {"out/report.json", "out/plan.json", "out/history.jsonl", "out/disk/x"}) {
+      fs::create_directories(at("out/disk"));
+      const Answer over = firedrill({verb[0], verb[1], "--json", at(name)});
+      EXPECT_EQ(over.code, 1) << verb[0] << " " << verb[1] << " " << name;
+      EXPECT_THAT(over.err, HasSubstr("it would write over what"));
+    }
+  }
+  EXPECT_EQ(firedrill({"replay", at("out"), "--json", at("out/again.json")}).code, 0);
+}
+
+TEST_F(Targets, CheckpointsAreNotWrittenOver) {
+  fs::create_directories(at("root/shards/2-1-1"));
+  fs::create_directories(at("root/manifests"));
+  for (const char* name : {"root/manifests/2-1-1", "root/shards/2-1-1/part", "root"}) {
+    EXPECT_THAT(mistakes_in_targets_of(at("root"), {{"--json", at(name)}}), SizeIs(1)) << name;
+  }
+  EXPECT_THAT(mistakes_in_targets_of(at("root"), {{"--json", at("root/audit.json")}}), SizeIs(0));
+}
+
+TEST_F(Targets, AnEmptyNameIsRefused) {
+  for (const char* option : {"--json", "--junit", "--html"}) {
+    const Answer answer = firedrill({"report", at("run"), option, ""});
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.err, HasSubstr(std::string(option) + " is empty: give a value, or leave it out"));
+  }
 }
 
 TEST_F(Targets, WhatIsWrongWithAWriteIsSaid) {

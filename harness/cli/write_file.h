@@ -18,10 +18,13 @@ namespace firedrill {
 // is.
 Status write_file(const std::string& file, std::string_view text);
 
-// What is wrong with them before anything is written: a directory, one regular file for two options, or - for another
-// option than --json. Each is an option's name and its value; an empty value is not there.
-std::vector<std::string> mistakes_in_targets(const std::vector<std::pair<std::string, std::string>>& targets);
-// Which of them would write over the run, or the report, that is kept there: its own files, and all below its disk.
+// What is wrong with them before anything is written: a directory, one in a directory that is not there, one regular
+// file for two options, or - for another option than --json. Each is an option's name and its value; an empty value is
+// not there. `made` is a directory that is made before anything is written.
+std::vector<std::string> mistakes_in_targets(const std::vector<std::pair<std::string, std::string>>& targets,
+                                             const std::filesystem::path& made = {});
+// Which of them would write over what is kept there, a folder of a run, a root of checkpoints or a file: its own files,
+// and all below its disk or its checkpoints.
 std::vector<std::string> mistakes_in_targets_of(const std::filesystem::path& kept,
                                                 const std::vector<std::pair<std::string, std::string>>& targets);
 

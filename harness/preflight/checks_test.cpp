@@ -126,8 +126,8 @@ TEST(Ranks, one_that_is_slow_since_it_computes_has_longer_than_one_that_hangs) {
   ASSERT_TRUE(launcher);
   Team team(**launcher);
   const Directory directory;
-  const auto answers =
-      team.ask({{"probe", "look"}, {"directory", directory.path().string()}}, 2, std::chrono::milliseconds(1'500));
+  const auto answers = team.ask({{"probe", "look"}, {"directory", directory.path().string()}, {"may_be_missing", true}},
+                                2, std::chrono::milliseconds(1'500));
   ASSERT_TRUE(answers);
   for (const RankAnswer& answer : *answers) EXPECT_EQ(answer.trouble, "");
 }
@@ -328,20 +328,6 @@ TEST(Restore, a_checkpoint_is_restored_at_another_size_without_a_trace_and_one_f
   const CheckResult damaged = run(check_restore, options);
   EXPECT_EQ(damaged.standing(), Standing::no_go);
   EXPECT_THAT(worst(damaged).measured, HasSubstr("6-1-1"));
-}
-
-TEST(Restore, a_directory_that_is_not_there_is_bad_input_before_any_check) {
-  const Directory directory;
-  Options options = options_for(directory.path(), 2);
-  options.restore = directory.path() / "typo";
-  ::setenv(trouble_variable, "", 1);
-  int ended = 0;
-  const auto results = run_checks(options, [&](const CheckResult&) { ++ended; });
-  EXPECT_TRUE(results.failed_with(Code::invalid_input));
-  EXPECT_EQ(ended, 0);
-  const CheckResult result = run(check_restore, options);
-  EXPECT_EQ(result.standing(), Standing::no_go);
-  EXPECT_THAT(worst(result).needed, HasSubstr("can be opened"));
 }
 
 TEST(Preflight, what_was_not_begun_when_it_was_interrupted_could_not_be_told) {

@@ -12,15 +12,14 @@ constexpr std::chrono::seconds deadline_of_look{10};
 
 // Before anything else, as a mistyped name is worth no minute's wait. A directory that does not answer is left to its
 // check.
-Status look_at_restore(const Bench& bench) {
-  const std::string directory = bench.options.restore.string();
+Status look_at(const Bench& bench, std::string_view option, const std::string& directory, bool may_be_missing) {
   if (directory.empty()) return {};
   const Result<std::vector<RankAnswer>> answers =
-      bench.ask({{"probe", "look"}, {"directory", directory}}, 1, deadline_of_look);
+      bench.ask({{"probe", "look"}, {"directory", directory}, {"may_be_missing", may_be_missing}}, 1, deadline_of_look);
   if (!answers || !answers->front().failure) return {};
   const ProbeFailure& failure = *answers->front().failure;
   return Error{.code = Code::invalid_input,
-               .message = fmt::format("--restore {}: {}", directory, failure.why),
+               .message = fmt::format("{} {}: {}", option, directory, failure.why),
                .hint = failure.remedy};
 }
 
@@ -78,7 +77,8 @@ Result<std::vector<CheckResult>> run_checks(const Options& options,
   FD_TRY(std::unique_ptr<ZygoteLauncher> launcher, ZygoteLauncher::start_zygote());
   Team team(*launcher);
   Bench bench{.options = options, .team = team};
-  FD_TRY_VOID(look_at_restore(bench));
+  FD_TRY_VOID(look_at(bench, "--dir", options.directory.string(), true));
+  FD_TRY_VOID(look_at(bench, "--restore", options.restore.string(), false));
   std::vector<CheckResult> results;
   for (const Check& check : checks()) {
     if (options.level < check.from) continue;

@@ -13,7 +13,7 @@ std::span<const Check> checks();
 
 // Starts real processes: this program, or the test, must answer the zygote's verb with run_probe_rank for what
 // is_probe() says. `ended` is told of each check when it is done. Errors: unavailable (no zygote), invalid_input
-// (options.restore cannot be opened; nothing was checked).
+// (options.directory is a file, or options.restore holds no checkpoint; nothing was checked).
 Result<std::vector<CheckResult>> run_checks(const Options& options,
                                             const std::function<void(const CheckResult&)>& ended);
 

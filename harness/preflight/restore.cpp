@@ -3,6 +3,7 @@
 // what the second decoder read. Nothing is written to it (scratch.h). Everything is done in disposable processes.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "engine/ckpt/protocol.h"
@@ -156,9 +157,24 @@ Json work_of(const Options& options) {
 
 }  // namespace
 
+// A place for checkpoints may be missing; one to restore from may not, nor hold none.
 Json probe_look(const Probe& probe) {
-  open_directory(probe);
-  return nullptr;
+  namespace fs = std::filesystem;
+  const fs::path directory = probe.work.at("directory").get<std::string>();
+  if (probe.work.value("may_be_missing", false)) {
+    probe.line.doing(fmt::format("looking at {}", directory.string()));
+    std::error_code failed;  // the check says what is wrong
+    const fs::file_status status = fs::status(directory, failed);
+    if (!fs::exists(status) || fs::is_directory(status)) return nullptr;
+    throw ProbeFailed({.why = "it is not a directory",
+                       .needed = "a directory, or a name that is free",
+                       .remedy = "give the directory that will hold the checkpoints"});
+  }
+  const std::unique_ptr<DirectoryFileSystem> files = open_directory(probe);
+  if (!files->stat("shards").failed_with(Code::not_found)) return nullptr;
+  throw ProbeFailed({.why = "there is no `shards` in it, so it holds no checkpoint",
+                     .needed = "a directory with checkpoints",
+                     .remedy = "give the root of the checkpoints, in which `shards` lies"});
 }
 
 Json probe_restore(const Probe& probe) {

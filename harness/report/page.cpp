@@ -148,6 +148,7 @@ void add_history(const History& history, Json& data) {
   for (int phase = 1; phase < phase_count; ++phase) phases.push_back(to_string(static_cast<Phase>(phase)));
   data["end"] = end;
   data["total"] = history.size();
+  data["ends_early"] = history.of(EventKind::run_ended).empty();
   data["phases"] = std::move(phases);
   data["kinds"] = std::move(kinds);
   data["texts"] = std::move(texts);

@@ -75,5 +75,13 @@ TEST(Page, EventsThatOnlyCountAreLeftOutAndStillCounted) {
   EXPECT_THAT(data["kinds"].dump(), Not(HasSubstr("time_spent")));
 }
 
+TEST(Page, AHistoryThatEndsBeforeTheRunIsCalledThat) {
+  SmallRun run;
+  EXPECT_EQ(data_of(to_page(report(), &run.history))["ends_early"], false);
+  History cut(run.tables);
+  for (std::size_t i = 0; i + 1 < run.history.size(); ++i) cut.append(run.history[i]);
+  EXPECT_EQ(data_of(to_page(report(), &cut))["ends_early"], true);
+}
+
 }  // namespace
 }  // namespace firedrill

@@ -5,6 +5,10 @@ function head() {
     make('span', { class: 'soft' }, `firedrill ${report.verb}`)));
   main.append(make('p', { class: 'soft' }, `version ${report.environment.version} (${report.environment.commit}), ` +
     `seed ${report.seed}, exit status ${report.exit_code}`));
+  if (data.ends_early) {
+    main.append(make('p', { id: 'ends-early', class: 'fail' },
+      'The history ends before the run did: what follows is of the part that is there.'));
+  }
   main.append(make('nav', { id: 'parts', 'aria-label': 'Parts of this page' }));
   if (report.reproduce) main.append(make('p', {}, 'reproduce ', make('code', {}, report.reproduce)));
 }
