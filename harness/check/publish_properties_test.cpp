@@ -310,5 +310,22 @@ TEST_F(ValidatedIsKept, DoesNotCountARejectedOne) {
   expect_fail("6-2-1 is retired with 0 newer validated checkpoints");
 }
 
+// 8-2-1 was marked, but not all could be told, so the next try has saved step 8 again; the other then goes.
+TEST_F(ValidatedIsKept, LetsATryGoThatTheNextOneOfItsStepStandsInFor) {
+  drill_.add(EventKind::validated, {.attempt = 2, .rank = 0, .step = 8, .a = 2, .name = "8-2-2"});
+  const SeenCheckpoint newest{.id = {.step = 8, .attempt = 2, .trial = 2}, .validated = true, .intact = true};
+  ProbeResult seen{.view = ProbeView::processes_die, .outcome = ProbeOutcome::found, .found = newest.id};
+  seen.seen = {newest};
+  drill_.probe(seen);
+  drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 8, .b = 2, .c = 1, .name = "8-2-1"});
+  expect_pass_still();
+  seen.seen.clear();
+  drill_.probe(seen);
+  expect_fail("0 validated checkpoints are whole, 1 must be");
+  drill_.events.pop_back();
+  drill_.add(EventKind::retired, {.attempt = 2, .rank = 0, .a = 6, .b = 2, .c = 1, .name = "6-2-1"});
+  expect_fail("6-2-1 is retired with 1 newer validated checkpoints");
+}
+
 }  // namespace
 }  // namespace firedrill

@@ -4,10 +4,11 @@
 // it said so), every later probe, in every view the world offers, sees at least min(checkpoint.keep_validated, number
 // validated so far) validated checkpoints that the audit finds intact, so never none; and a validated checkpoint is
 // retired only behind at least keep_validated newer ones. What may go once may go for good: a later rejection does not
-// bring it back.
-// Excused: of the newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a
-// sync has lied. Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an
-// error of that rank).
+// bring it back. One that a newer one of its own step stands in for may go, too, and is not owed any more: of a try
+// that was marked and whose success then could not be told, the next try saves the same step again. Excused: of the
+// newest keep_validated ones those that a fault damaged at rest; what a power loss would leave once a sync has lied.
+// Not verified: that nothing is deleted while a rank reads it (a deletion under a reader shows as an error of that
+// rank).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,6 +61,7 @@ class Validated {
     insert(ids_, *id);
     insert(owed_, *id);
     if (std::ssize(owed_) > keep_) owed_.erase(owed_.begin());
+    std::erase_if(owed_, [&id](const CheckpointId& older) { return older.step == id->step && older < *id; });
   }
   static void insert(std::vector<CheckpointId>& ids, const CheckpointId& id) {
     const auto place = std::lower_bound(ids.begin(), ids.end(), id);
@@ -80,10 +82,10 @@ class Validated {
   std::vector<CheckpointId> owed_;
 };
 
-// The validated checkpoints newer than `id`: by their events, and by the last probe, since a rank may die between the
-// mark and its event.
-std::int64_t newer_than(const Case& run, const CheckpointId& id, std::vector<CheckpointId> known,
-                        std::size_t position) {
+// The validated checkpoints newer than `id`, ascending: by their events, and by the last probe, since a rank may die
+// between the mark and its event.
+std::vector<CheckpointId> newer_than(const Case& run, const CheckpointId& id, std::vector<CheckpointId> known,
+                                     std::size_t position) {
   const auto probes = run.history().of(EventKind::probe);
   const auto rejected = [&](const CheckpointId& seen) {
     const auto rejections = run.history().of(EventKind::rejected);
@@ -100,7 +102,7 @@ std::int64_t newer_than(const Case& run, const CheckpointId& id, std::vector<Che
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  return std::distance(std::upper_bound(known.begin(), known.end(), id), known.end());
+  return {std::upper_bound(known.begin(), known.end(), id), known.end()};
 }
 
 std::int64_t due_at(const Case& run, std::size_t position, const std::vector<CheckpointId>& owed) {
@@ -128,10 +130,10 @@ std::string check_retired(const Case& run, std::int64_t keep, std::int64_t& chec
     const auto place = std::lower_bound(ids.begin(), ids.end(), id);
     if (place == ids.end() || *place != id) continue;
     ++checked;
-    const std::int64_t newer = newer_than(run, id, ids, position);
-    if (newer >= keep) continue;
+    const std::vector<CheckpointId> newer = newer_than(run, id, ids, position);
+    if (std::ssize(newer) >= keep || (!newer.empty() && newer.front().step == id.step)) continue;
     return fmt::format("{}: {} is retired with {} newer validated checkpoints, {} are to be kept", place_of(event),
-                       to_string(id), newer, keep);
+                       to_string(id), newer.size(), keep);
   }
   return {};
 }
