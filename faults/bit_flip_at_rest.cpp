@@ -10,7 +10,7 @@ Status take_bit_flip_at_rest(const Firing& firing, Effects& effects) {
   FD_TRY(const std::int64_t size, file->size());
   if (size == 0) return {};
   FD_TRY(const Value byte, file->read(size / 2, 1));
-  return effects.overwrite(firing.call.path, size / 2, with_bit_flipped(byte, 0));
+  return effects.overwrite(firing.call.path, size / 2, with_bit_flipped(byte, 0, firing.fault));
 }
 
 }  // namespace firedrill

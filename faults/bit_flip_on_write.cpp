@@ -6,7 +6,7 @@ namespace firedrill {
 
 Status take_bit_flip_on_write(const Firing& firing, Effects&) {
   Value& bytes = firing.call.file->bytes;
-  if (bytes.size() > 0) bytes = with_bit_flipped(bytes, bytes.size() / 2);
+  if (bytes.size() > 0) bytes = with_bit_flipped(bytes, bytes.size() / 2, firing.fault);
   return {};
 }
 

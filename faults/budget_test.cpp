@@ -13,6 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 using testing::StartsWith;
 
 Job job_of(int steps, int every) {
@@ -280,6 +281,33 @@ TEST(Budget, DeathOfANodeThatLosesUnsyncedDataCanBeSurvived) {
   fault.lose_unsynced_data = true;
   fault.lose_unsynced_names = true;
   EXPECT_THAT(mistakes_in_budget({fault}, job_of(12, 5), 1), IsEmpty());
+}
+
+// The fourth update is the rerun of the third.
+TEST(Cover, TwoFaultsMayDamageAComputationAndItsRerunAlike) {
+  Layout layout{.dp = 2};
+  layout.rerun = true;
+  const auto nan_at = [](int nth) {
+    return FaultSpec{.kind = FaultKind::nan,
+                     .at = {.rank = 0, .step = 6, .phase = Phase::optimizer, .nth = nth},
+                     .target = Target::parameter};
+  };
+  EXPECT_THAT(mistakes_in_cover({nan_at(3)}, layout), IsEmpty());
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), nan_at(4)}, layout),
+              ElementsAre(AllOf(StartsWith("faults[1]"), HasSubstr("faults[0] can damage"))));
+  FaultSpec other = nan_at(4);
+  other.at.step = std::nullopt;
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), other}, layout), SizeIs(1)) << "any step";
+  other.at.step = 7;
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), other}, layout), IsEmpty());
+  other = nan_at(4);
+  other.at.rank = 1;
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), other}, layout), IsEmpty());
+  other = nan_at(4);
+  other.kind = FaultKind::bit_flip;
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), other}, layout), IsEmpty()) << "they differ";
+  layout.replica_check = 1;
+  EXPECT_THAT(mistakes_in_cover({nan_at(3), nan_at(4)}, layout), IsEmpty()) << "the replicas differ";
 }
 
 }  // namespace

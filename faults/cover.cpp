@@ -21,6 +21,19 @@ std::string_view missing_cover(const FaultSpec& fault, const Layout& layout) {
   return replicated ? "turn on rerun: true, or replica_check: N, in layout" : "turn on rerun: true in layout";
 }
 
+// Two that can hit a computation and its rerun alike, so that these agree.
+bool can_damage_alike(const FaultSpec& a, const FaultSpec& b) {
+  const auto can_meet = [](const auto& one, const auto& other) { return !one || !other || *one == *other; };
+  return a.kind == b.kind && a.target == b.target && a.at.rank == b.at.rank && can_meet(a.at.attempt, b.at.attempt) &&
+         can_meet(a.at.step, b.at.step) && can_meet(a.at.phase, b.at.phase);
+}
+
+// Whether a rerun is all that notices it.
+bool is_left_to_reruns(const FaultSpec& fault, const Layout& layout) {
+  const bool computed = fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
+  return computed && layout.rerun && !(layout.replica_check > 0 && damages_one_replica(fault, layout));
+}
+
 }  // namespace
 
 bool damages_one_replica(const FaultSpec& fault, const Layout& layout) {
@@ -40,6 +53,17 @@ std::vector<std::string> mistakes_in_cover(const std::vector<FaultSpec>& faults,
         "faults[{}] ({}) is damage that nothing in layout {} notices, so no system gets to the golden: {}, or "
         "expect a failure",
         i, describe(faults[i]), to_string(layout), missing);
+  }
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    if (!is_left_to_reruns(faults[i], layout)) continue;
+    for (std::size_t k = 0; k < i; ++k) {
+      if (!can_damage_alike(faults[k], faults[i])) continue;
+      mistakes.add(
+          "faults[{}] ({}) and faults[{}] can damage a computation and its rerun alike, which nothing in layout {} "
+          "notices: give one of them another rank, step or phase, or expect a failure",
+          i, describe(faults[i]), k, to_string(layout));
+      break;
+    }
   }
   return mistakes.take();
 }

@@ -14,9 +14,10 @@ namespace {
 using Lines = std::vector<std::string>;
 using std::chrono::milliseconds;
 
-// The file system of one rank under one fault, and what another rank of the node sees of the same disk.
+// The file system of one rank under faults, and what another rank of the node sees of the same disk.
 struct Rank {
   explicit Rank(FaultSpec fault) : plan{std::move(fault)} {}
+  Rank(FaultSpec fault, FaultSpec second) : plan{std::move(fault), std::move(second)} {}
 
   std::string text_of(std::string_view path, FileSystem* through = nullptr) {
     const auto file = (through ? through : world.files.get())->open(path);
@@ -143,6 +144,17 @@ TEST(BitFlipAtRest, DamagesWhatIsStoredForAll) {
   EXPECT_EQ(rank.text_of("shards/a", &rank.files), flipped);
   EXPECT_TRUE(rank.fired_once());
   EXPECT_EQ(rank.text_of("shards/a"), flipped) << "it stays so, for all";
+}
+
+TEST(BitFlips, OfTwoFaultsAtOnePlaceDoNotUndoEachOther) {
+  Rank on_write(fault(FaultKind::bit_flip_on_write), fault(FaultKind::bit_flip_on_write));
+  EXPECT_TRUE(on_write.put("a", "abcd"));
+  const std::string flipped = std::string("ab") + static_cast<char>('c' ^ 0x10 ^ 0x20) + "d";
+  EXPECT_EQ(on_write.text_of("a"), flipped);
+  Rank at_rest(fault(FaultKind::bit_flip_at_rest), fault(FaultKind::bit_flip_at_rest));
+  ASSERT_TRUE(at_rest.world.files->make_directory("shards"));
+  ASSERT_TRUE((*at_rest.world.files->create("shards/a"))->write(0, Value::copy_of("abcd")));
+  EXPECT_EQ(at_rest.text_of("shards/a", &at_rest.files), flipped);
 }
 
 TEST(FailedSync, ReportsAnErrorAndALaterOneDoesNotHelp) {

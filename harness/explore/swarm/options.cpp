@@ -23,12 +23,24 @@ void draw_link(Rng& rng, const Plan& plan, FaultSpec& fault) {
   fault.every = 2 + static_cast<int>(rng.below(3));
 }
 
+// Saves ahead of `step` that faults can fail, each in all of its tries, in an attempt that goes on all the same.
+int saves_failed_before(const Plan& plan, std::int64_t step) {
+  constexpr int tries_a_publish = 3;
+  if (plan.job.checkpoint.on_error != OnError::continue_training) return 0;
+  int tries = 0;
+  for (const FaultSpec& fault : plan.faults) {
+    if (!fault.at.phase || !saves(*fault.at.phase) || fault.at.step.value_or(0) >= step) continue;
+    tries += fault.times == 0 ? tries_a_publish * plan.job.checkpoint.failures_max : fault.times;
+  }
+  return tries / tries_a_publish;
+}
+
 // Saves of an attempt whose mark is sure to be on the disk when the attempt comes to `step`.
-int saves_done_before(const Job& job, std::int64_t step) {
-  int saves = 0;
-  for (std::int64_t at = 1; at < step; ++at) saves += save_due(at, job) ? 1 : 0;
+int saves_done_before(const Plan& plan, std::int64_t step) {
+  int saves = -saves_failed_before(plan, step);
+  for (std::int64_t at = 1; at < step; ++at) saves += save_due(at, plan.job) ? 1 : 0;
   // One that is published aside is done when the next is dispatched.
-  if (job.checkpoint.mode == PublishMode::async) --saves;
+  if (plan.job.checkpoint.mode == PublishMode::async) --saves;
   return saves;
 }
 
@@ -38,7 +50,7 @@ int left_by_the_first_attempt(const Plan& plan) {
   for (const FaultSpec& fault : plan.faults) {
     if (fault.at.attempt.value_or(1) == 1) ends = std::min(ends, fault.at.step.value_or(0));
   }
-  return std::min(saves_done_before(plan.job, ends), plan.job.checkpoint.keep_validated);
+  return std::min(saves_done_before(plan, ends), plan.job.checkpoint.keep_validated);
 }
 
 // How many of these can be damaged later, each by another attempt. What attempts save in between is not counted: they
@@ -102,11 +114,11 @@ void draw_options(Rng& rng, const Plan& plan, FaultSpec& fault) {
 bool hits_the_only_checkpoint(const Plan& plan, const FaultSpec& fault) {
   const Harm harm = info_of(fault.kind).harm;
   // The first save that is damaged in silence and whose attempt dies before it is read back.
-  if (harm == Harm::write_damaged) return saves_done_before(plan.job, fault.at.step.value_or(0)) < 1;
+  if (harm == Harm::write_damaged) return saves_done_before(plan, fault.at.step.value_or(0)) < 1;
   if (harm != Harm::rest_damaged) return false;
   if (fault.at.attempt.value_or(1) > 1) return damaged_behind_restarts(plan.faults) >= left_by_the_first_attempt(plan);
   // The attempt may end before it reads back what it has just written.
-  const bool older = saves_done_before(plan.job, fault.at.step.value_or(0)) >= 1;
+  const bool older = saves_done_before(plan, fault.at.step.value_or(0)) >= 1;
   return !older || fault.at.phase != Phase::validate || fault.at.when == When::after;
 }
 

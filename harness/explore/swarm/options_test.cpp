@@ -48,6 +48,23 @@ TEST(HitsTheOnlyCheckpoint, AFlipThatFiresTwiceCountsTwice) {
   EXPECT_FALSE(hits(left_with(7, 3), {twice}));
 }
 
+// The save of step 2 failed for good and the job went on, so the torn one of step 4 was the only one there was.
+TEST(HitsTheOnlyCheckpoint, ASaveThatFailedAndWasSurvivedStandsInForNoOther) {
+  Plan plan = left_with(5, 2);
+  const FaultSpec torn{.kind = FaultKind::torn_write, .at = {.step = 4, .phase = Phase::commit}};
+  FaultSpec full{.kind = FaultKind::no_space, .at = {.step = 2, .phase = Phase::commit}, .times = 3};
+  EXPECT_FALSE(hits(plan, {full, torn})) << "which ends the attempt";
+  plan.job.checkpoint.on_error = OnError::continue_training;
+  plan.job.checkpoint.failures_max = 2;
+  EXPECT_TRUE(hits(plan, {full, torn}));
+  full.times = 2;
+  EXPECT_FALSE(hits(plan, {full, torn})) << "the third try is done";
+  full.times = 0;
+  EXPECT_TRUE(hits(plan, {full, torn})) << "without end";
+  full.at.step = 6;
+  EXPECT_FALSE(hits(plan, {full, torn})) << "later";
+}
+
 // Reads that fail in the search for a checkpoint, in an attempt of one rank or of more.
 bool is_survived(int times, int ranks, int faults = 1) {
   Plan plan = nano_base();
