@@ -119,6 +119,8 @@ function(firedrill_test name label torch libraries)
   if(label STREQUAL gpu)
     set(alone RESOURCE_LOCK gpu)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+  # Loading the libraries of CUDA from a disk that is busy can take longer than the 5 seconds that it has by default.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${name}."
+                       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        PROPERTIES TIMEOUT 600 LABELS ${label} ${alone})
 endfunction()

@@ -92,7 +92,8 @@ int refuse(Report report, const std::vector<std::string>& mistakes, const Common
   if (common.json.empty() && common.junit.empty()) return bad_input;
   CommonOptions files = common;
   files.out.clear();
-  return write_report(report, files, streams);
+  write_report(report, files, streams);
+  return bad_input;
 }
 
 // --out is made before anything runs, so that what cannot be written is not found out after hours. What a verb then
@@ -130,13 +131,13 @@ std::vector<std::string> unheeded(const Verb& verb, const CLI::App& parser) {
   return mistakes;
 }
 
-// Of what is to be kept nothing is, if a name comes out empty: mostly of a variable that is not set.
-std::vector<std::string> empty_values(const CLI::App& parser) {
+// Of what is to be written or read nothing is, if a name comes out empty: mostly of a variable that is not set.
+std::vector<std::string> empty_names(const CLI::App& parser) {
   std::vector<std::string> mistakes;
-  for (const CLI::Option* const option : parser.get_options()) {
-    const auto& values = option->results();
-    if (option->count() == 0 || std::find(values.begin(), values.end(), "") == values.end()) continue;
-    mistakes.push_back(fmt::format("{} is empty: give a value, or leave it out", option->get_name()));
+  for (const char* name : {"--json", "--junit", "--out", "--html", "--trace", "--metrics", "--against", "--restore"}) {
+    const CLI::Option* const option = parser.get_option_no_throw(name);
+    if (option == nullptr || option->count() == 0 || !option->as<std::string>().empty()) continue;
+    mistakes.push_back(fmt::format("{} is empty: give a value, or leave it out", name));
   }
   return mistakes;
 }
@@ -144,7 +145,7 @@ std::vector<std::string> empty_values(const CLI::App& parser) {
 // Of a verb that reads what was kept: a report of its own may not take the place of that.
 std::vector<std::string> over_kept(const CLI::App& parser, const CommonOptions& common) {
   std::vector<std::string> mistakes;
-  for (const char* name : {"run", "plan", "directory", "--against"}) {
+  for (const char* name : {"run", "plan", "directory", "--against", "--restore"}) {
     const CLI::Option* const option = parser.get_option_no_throw(name);
     if (option == nullptr || option->count() == 0) continue;
     const auto found =
@@ -162,8 +163,9 @@ int do_work(const Verb& verb, const Work& work, const CLI::App& parser, const Co
                        .numerics_key = "",
                        .cores = static_cast<int>(std::thread::hardware_concurrency())};
   blank.seed = common.seed.value_or(1);
-  auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}}, common.out);
-  for (std::string& mistake : empty_values(parser)) mistakes.push_back(std::move(mistake));
+  auto mistakes = mistakes_in_targets({{"--json", common.json}, {"--junit", common.junit}},
+                                      verb.keeps_files ? common.out : std::filesystem::path());
+  for (std::string& mistake : empty_names(parser)) mistakes.push_back(std::move(mistake));
   for (std::string& mistake : over_kept(parser, common)) mistakes.push_back(std::move(mistake));
   if (!mistakes.empty()) return refuse(blank, mistakes, {}, streams);
   mistakes = mistakes_in(common);

@@ -89,8 +89,16 @@ TEST_F(Targets, ADirectoryThatIsNotThereIsSaidBeforeAnythingRuns) {
   EXPECT_THAT(mistakes_in_targets({{"--html", at("none/page")}, {"--trace", at("file/page")}}),
               ElementsAre(HasSubstr(at("none") + " is not there; make it first"),
                           HasSubstr(at("file") + " is not a directory")));
-  EXPECT_THAT(mistakes_in_targets({{"--json", at("out/a")}, {"--junit", at("out/b/../c")}}, at("out")), SizeIs(1))
-      << "only --out itself is made";
+  for (const char* out : {"out", "out/", "made/out"}) {
+    EXPECT_THAT(mistakes_in_targets({{"--json", at(out) + "/a"}}, at(out)), SizeIs(0)) << out;
+    EXPECT_THAT(mistakes_in_targets({{"--json", at(out) + "/a/b"}}, at(out)), SizeIs(1)) << "only --out is made";
+    EXPECT_THAT(mistakes_in_targets({{"--json", at(out) + "/b/../c"}}, at(out)), SizeIs(1)) << "b is not there";
+    EXPECT_THAT(
+        mistakes_in_targets({{"--junit", at(out) + "/plan.json"}, {"--json", at(out) + "/history.jsonl"}}, at(out)),
+        SizeIs(2))
+        << "--out keeps these";
+  }
+  EXPECT_THAT(mistakes_in_targets({{"--json", at("made/a")}}, at("made/out")), SizeIs(0)) << "made on the way";
   for (const char* option : {"--json", "--junit"}) {
     const Answer answer = firedrill({"run", "scenarios/quickstart.yaml", option, at("none/report")});
     EXPECT_EQ(answer.code, 1);
@@ -123,7 +131,18 @@ TEST_F(Targets, CheckpointsAreNotWrittenOver) {
   for (const char* name : {"root/manifests/2-1-1", "root/shards/2-1-1/part", "root"}) {
     EXPECT_THAT(mistakes_in_targets_of(at("root"), {{"--json", at(name)}}), SizeIs(1)) << name;
   }
-  EXPECT_THAT(mistakes_in_targets_of(at("root"), {{"--json", at("root/audit.json")}}), SizeIs(0));
+  for (const char* name : {"root/audit.json", "root/report.json", "root/results/report.json"}) {
+    EXPECT_THAT(mistakes_in_targets_of(at("root"), {{"--json", at(name)}}), SizeIs(0)) << name;
+  }
+}
+
+TEST_F(Targets, APlanGivenByARelativeNameIsNotWrittenOver) {
+  const fs::path before = fs::current_path();
+  std::ofstream(at("plan.json")) << "{}";
+  fs::current_path(folder_);
+  EXPECT_THAT(mistakes_in_targets_of("plan.json", {{"--json", "plan.json"}}), SizeIs(1));
+  EXPECT_THAT(mistakes_in_targets_of("plan.json", {{"--json", "results/report.json"}}), SizeIs(0));
+  fs::current_path(before);
 }
 
 TEST_F(Targets, AnEmptyNameIsRefused) {

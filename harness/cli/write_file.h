@@ -18,9 +18,10 @@ namespace firedrill {
 // is.
 Status write_file(const std::string& file, std::string_view text);
 
-// What is wrong with them before anything is written: a directory, one in a directory that is not there, one regular
-// file for two options, or - for another option than --json. Each is an option's name and its value; an empty value is
-// not there. `made` is a directory that is made before anything is written.
+// What is wrong with them before anything is written: a directory, one in a directory that is not there or cannot be
+// written to, one regular file for two options, or - for another option than --json. Each is an option's name and its
+// value; an empty value is not there. `made` is the directory that --out makes before anything is written, and in which
+// files of its own are kept.
 std::vector<std::string> mistakes_in_targets(const std::vector<std::pair<std::string, std::string>>& targets,
                                              const std::filesystem::path& made = {});
 // Which of them would write over what is kept there, a folder of a run, a root of checkpoints or a file: its own files,

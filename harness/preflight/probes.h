@@ -24,7 +24,7 @@ class ProbeFailed : public std::exception {
 ProbeFailed no_exchange(const Error& error);
 
 Json probe_exchange(const Probe& probe);
-Json probe_look(const Probe& probe);  // whether `directory` can be opened
+Json probe_look(const Probe& probe);  // whether `directory` can be meant: to restore from, or to write to
 Json probe_machine(const Probe& probe);
 Json probe_removal(const Probe& probe);
 Json probe_restore(const Probe& probe);

@@ -171,8 +171,10 @@ Json probe_look(const Probe& probe) {
                        .remedy = "give the directory that will hold the checkpoints"});
   }
   const std::unique_ptr<DirectoryFileSystem> files = open_directory(probe);
-  if (!files->stat("shards").failed_with(Code::not_found)) return nullptr;
-  throw ProbeFailed({.why = "there is no `shards` in it, so it holds no checkpoint",
+  for (const char* name : {"shards", "manifests", "catalog"}) {
+    if (!files->stat(name).failed_with(Code::not_found)) return nullptr;
+  }
+  throw ProbeFailed({.why = "there is no `shards` in it, nor records of checkpoints",
                      .needed = "a directory with checkpoints",
                      .remedy = "give the root of the checkpoints, in which `shards` lies"});
 }

@@ -71,6 +71,7 @@ TEST(Run, ASessionThatKnowsOtherLayoutsGivesTheSameHistories) {
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     base.layout = layouts[seed % layouts.size()];
     base.recovery.layout = layouts[seed * 7 / 3 % layouts.size()];
+    base.job.checkpoint.catalog = seed % 4 < 2 ? CatalogKind::files : CatalogKind::rocksdb;
     Plan plan = random_kills(base, seed);
     if (seed % 3 == 0) {
       const Where at{.attempt = 1, .rank = 0, .step = 4, .phase = Phase::validate, .when = When::after};

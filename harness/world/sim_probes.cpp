@@ -53,19 +53,20 @@ std::int64_t SimWorld::ask_by_records(ProbeView view) {
         .finish();
   };
   // All that counts, with each committed checkpoint as `term_of` has it.
-  const auto content = [&](const Digest& records, const auto& term_of) {
+  const auto content = [&](const StoreViews::Known& now, const Digest& records, const auto& term_of) {
     Digest rest = disk.digest_of_witnessed(side);
     sim::take_from(rest, disk.digest_below(side, catalog_directory));
     DigestBuilder digest;
     digest.add(rest).add(records);
-    for (const StoreViews::Committed& committed : known().committed) digest.add(term_of(committed));
+    for (const StoreViews::Committed& committed : now.committed) digest.add(term_of(committed));
     return digest.finish();
   };
   // Most operations change nothing of a view.
   ByRecords& last = by_records_[static_cast<std::size_t>(view)];
   if (!last.known || last.view != disk.digest(side)) {
-    last = {.view = disk.digest(side), .content = disk.digest(side), .decides = known().decides, .known = true};
-    if (last.decides) last.content = content(known().records, mark_of);
+    const StoreViews::Known& now = known();
+    last = {.view = disk.digest(side), .content = disk.digest(side), .decides = now.decides, .known = true};
+    if (last.decides) last.content = content(now, now.records, mark_of);
   }
   if (!last.decides) return prober_.ask(last.content, kernels_, view, look);
   const auto mark = [&](const CheckpointId& id) -> std::optional<Digest> {
@@ -73,7 +74,8 @@ std::int64_t SimWorld::ask_by_records(ProbeView view) {
     return committed == nullptr ? std::nullopt : std::optional(mark_of(*committed));
   };
   const auto by_class = [&](const auto& class_of) -> std::optional<Digest> {
-    return content(known().others, [&](const StoreViews::Committed& each) { return class_of(mark_of(each)); });
+    const StoreViews::Known& now = known();
+    return content(now, now.others, [&](const StoreViews::Committed& each) { return class_of(mark_of(each)); });
   };
   return prober_.ask(last.content, kernels_, view, look, mark, by_class);
 }

@@ -1,6 +1,6 @@
 // StoreViews: what the record store of a RocksDB catalog says, looked up by the digest of its files. Where it can be
 // read and holds records, a probe's answer depends on these and on the shards of those checkpoints alone that they name
-// as committed: the right engine and the audit look at nothing else.
+// as committed: the right engine and the audit look at nothing else, as each manifest names the directory of its own.
 //
 // Threads: one. Errors: none; a store that cannot be read decides nothing.
 #pragma once
