@@ -14,9 +14,6 @@
 namespace firedrill {
 namespace {
 
-// A publish is tried three times: an error that fails one try ends nothing by itself.
-constexpr int tries_a_publish = 3;
-
 // Whether the fault can do no more than fail a try of a publish; what cannot be retired now is retired later.
 bool only_fails_tries(const FaultSpec& fault) {
   return of_files(fault.kind) && fault.at.phase && saves(*fault.at.phase) && fault.times > 0;

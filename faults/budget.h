@@ -13,6 +13,9 @@
 
 namespace firedrill {
 
+// A publish is tried three times: an error that fails one try ends nothing by itself.
+inline constexpr int tries_a_publish = 3;
+
 // `layout`: that of the attempt the fault is for.
 std::vector<std::string> mistakes_in_fault(const FaultSpec& fault, const Job& job, const Layout& layout);
 // Under which layout a fault's attempt runs: the first, or from the second attempt on that of restarts where there is

@@ -7,13 +7,17 @@
 namespace firedrill {
 namespace {
 
+bool damages_computation(const FaultSpec& fault) {
+  return fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
+}
+
 // What would make something notice it, in words; empty: something does, or nothing has to.
 std::string_view missing_cover(const FaultSpec& fault, const Layout& layout) {
   if (fault.kind == FaultKind::corrupt_payload) {
     if (layout.guard == Guard::check || (layout.replica_check > 0 && layout.world_size() > 1)) return "";
     return "turn on guard: check, or replica_check: N for what is not reduced, in layout";
   }
-  if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return "";
+  if (!damages_computation(fault)) return "";
   if (layout.rerun && fault.times == 1) return "";
   const bool replicated = damages_one_replica(fault, layout);
   if (layout.replica_check > 0 && replicated) return "";
@@ -30,14 +34,14 @@ bool can_damage_alike(const FaultSpec& a, const FaultSpec& b) {
 
 // Whether a rerun is all that notices it.
 bool is_left_to_reruns(const FaultSpec& fault, const Layout& layout) {
-  const bool computed = fault.kind == FaultKind::bit_flip || fault.kind == FaultKind::nan;
-  return computed && layout.rerun && !(layout.replica_check > 0 && damages_one_replica(fault, layout));
+  return damages_computation(fault) && layout.rerun &&
+         !(layout.replica_check > 0 && damages_one_replica(fault, layout));
 }
 
 }  // namespace
 
 bool damages_one_replica(const FaultSpec& fault, const Layout& layout) {
-  if (fault.kind != FaultKind::bit_flip && fault.kind != FaultKind::nan) return false;
+  if (!damages_computation(fault)) return false;
   // A wrong activation or gradient is added up, and all replicas get the same wrong sum. Where optimizer states are
   // sharded, one rank updates for all.
   if (fault.target == Target::activation || fault.target == Target::gradient) return false;

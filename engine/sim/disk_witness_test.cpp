@@ -73,10 +73,10 @@ void do_something(Rng& rng, Disk& disk) {
   }
 }
 
-TEST(DiskWitnesses, TheDigestIsOfWhatHasAWitnessWhateverHappenedBefore) {
-  Rng rng(5);
+// Each view of a disk behind each step of some lives.
+void in_many_lives(std::uint64_t seed, const std::function<void(Disk& disk, View view)>& check) {
+  Rng rng(seed);
   Disk disk;
-  int without = 0;
   for (int life = 0; life < 30; ++life) {
     disk.reset(with_witnesses);
     const auto files = disk.files({});
@@ -84,50 +84,47 @@ TEST(DiskWitnesses, TheDigestIsOfWhatHasAWitnessWhateverHappenedBefore) {
     for (int i = 0; i < 60; ++i) {
       do_something(rng, disk);
       for (const View view : {View::processes_die, View::power_fails}) {
-        ASSERT_EQ(disk.digest_of_witnessed(view), digest_of_what_counts(disk, view, true)) << life << " " << i;
-        ASSERT_EQ(disk.digest(view), digest_of_what_counts(disk, view, false)) << life << " " << i;
-        if (disk.digest_of_witnessed(view) != disk.digest(view)) ++without;
+        check(disk, view);
+        if (testing::Test::HasFatalFailure()) FAIL() << "in life " << life << ", behind step " << i;
       }
     }
   }
+}
+
+TEST(DiskWitnesses, TheDigestIsOfWhatHasAWitnessWhateverHappenedBefore) {
+  int without = 0;
+  in_many_lives(5, [&](Disk& disk, View view) {
+    ASSERT_EQ(disk.digest_of_witnessed(view), digest_of_what_counts(disk, view, true));
+    ASSERT_EQ(disk.digest(view), digest_of_what_counts(disk, view, false));
+    if (disk.digest_of_witnessed(view) != disk.digest(view)) ++without;
+  });
   EXPECT_GT(without, 500);
 }
 
 // All that lies below shards/ has one of three witnesses; and the rest is what a disk without it has.
 TEST(DiskWitnesses, TheSumsOfWhatDependsOnEachAreTheDigestBelow) {
-  Rng rng(6);
-  Disk disk;
   int with_shards = 0;
-  for (int life = 0; life < 30; ++life) {
-    disk.reset(with_witnesses);
-    const auto files = disk.files({});
-    ASSERT_TRUE(files->make_directory("manifests") && files->make_directory("shards") && files->make_directory("tmp"));
-    for (int i = 0; i < 60; ++i) {
-      do_something(rng, disk);
-      for (const View view : {View::processes_die, View::power_fails}) {
-        Digest sum;
-        for (const char* witness : {"manifests/0", "manifests/1", "manifests/2"}) {
-          add_to(sum, disk.sum_of_dependents(view, witness));
-        }
-        ASSERT_EQ(disk.digest_below(view, "shards"), sum) << life << " " << i;
-        if (sum != Digest{}) ++with_shards;
-        Digest below_the_root = disk.digest_below(view, "");
-        take_from(below_the_root, disk.digest_below(view, "manifests"));
-        take_from(below_the_root, disk.digest_below(view, "shards"));
-        take_from(below_the_root, disk.digest_below(view, "tmp"));
-        Disk bare;
-        for (const char* top : {"manifests", "shards", "tmp"}) {
-          if (disk.snapshot(view)->stat(top)) {
-            ASSERT_TRUE(bare.files({})->make_directory(top));
-          }
-        }
-        ASSERT_EQ(below_the_root, bare.digest_below(View::processes_die, "")) << life << " " << i;
+  in_many_lives(6, [&](Disk& disk, View view) {
+    Digest sum;
+    for (const char* witness : {"manifests/0", "manifests/1", "manifests/2"}) {
+      add_to(sum, disk.sum_of_dependents(view, witness));
+    }
+    ASSERT_EQ(disk.digest_below(view, "shards"), sum);
+    if (sum != Digest{}) ++with_shards;
+    Digest below_the_root = disk.digest_below(view, "");
+    Disk bare;
+    for (const char* top : {"manifests", "shards", "tmp"}) {
+      take_from(below_the_root, disk.digest_below(view, top));
+      if (disk.snapshot(view)->stat(top)) {
+        ASSERT_TRUE(bare.files({})->make_directory(top));
       }
     }
-  }
+    ASSERT_EQ(below_the_root, bare.digest_below(View::processes_die, ""));
+  });
   EXPECT_GT(with_shards, 500);
-  EXPECT_EQ(disk.digest_below(View::processes_die, "nowhere"), Digest{});
-  EXPECT_EQ(disk.sum_of_dependents(View::processes_die, "manifests/nowhere"), Digest{});
+  const Disk empty;
+  EXPECT_EQ(empty.digest_below(View::processes_die, "nowhere"), Digest{});
+  EXPECT_EQ(empty.sum_of_dependents(View::processes_die, "manifests/nowhere"), Digest{});
 }
 
 TEST(DiskWitnesses, TheDigestOfOneIsOfAllThatDependsOnIt) {

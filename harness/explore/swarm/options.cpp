@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "faults/budget.h"
 #include "faults/operations.h"
 
 namespace firedrill {
@@ -25,7 +26,6 @@ void draw_link(Rng& rng, const Plan& plan, FaultSpec& fault) {
 
 // Saves ahead of `step` that faults can fail, each in all of its tries, in an attempt that goes on all the same.
 int saves_failed_before(const Plan& plan, std::int64_t step) {
-  constexpr int tries_a_publish = 3;
   if (plan.job.checkpoint.on_error != OnError::continue_training) return 0;
   int tries = 0;
   for (const FaultSpec& fault : plan.faults) {
