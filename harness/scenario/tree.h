@@ -33,10 +33,10 @@ struct Entry;
 struct Node {
   enum class Kind { null, scalar, sequence, mapping };
   Kind kind = Kind::null;
-  std::string text = {};            // of a scalar
-  bool quoted = false;              // so a text, whatever it looks like
-  std::vector<Node> items = {};     // of a sequence
-  std::vector<Entry> entries = {};  // of a mapping, in the order of the text, keys unique
+  std::string text = {};         // of a scalar
+  bool quoted = false;           // so a text, whatever it looks like
+  std::vector<Node> items = {};  // of a sequence
+  std::vector<Entry> entries;    // of a mapping, in the order of the text, keys unique
   Place place = {};
 
   const Node* find(std::string_view key) const;
