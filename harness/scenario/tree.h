@@ -36,7 +36,8 @@ struct Node {
   std::string text = {};         // of a scalar
   bool quoted = false;           // so a text, whatever it looks like
   std::vector<Node> items = {};  // of a sequence
-  std::vector<Entry> entries;    // of a mapping, in the order of the text, keys unique
+  // Of a mapping, in the order of the text, keys unique. Without a default: Entry is not complete here.
+  std::vector<Entry> entries;
   Place place = {};
 
   const Node* find(std::string_view key) const;
